@@ -1,0 +1,281 @@
+//! Who rings the doorbell: one word, on which both sides only do read-modify-writes.
+//!
+//! A shard that has nothing to do blocks in the kernel. Whoever gives it work meanwhile must wake
+//! it, which costs the waker microseconds; so it must happen whenever it is needed, and never twice
+//! for one sleep. The word has three bits, and this is its whole life:
+//!
+//! ```text
+//!                 announce -> Seen                     announce -> Seen
+//!                  +-----------+                        +-----------+
+//!                  |           v                        |           v
+//!  +------+  announce -> Seen  +---------+   finish_sleep   +--------------------+
+//!  |  -   | -----------------> | PENDING | <--------------- | SLEEPING | PENDING |
+//!  |      | <----------------- |         |   {rung: true}   |                    |
+//!  +------+    take_pending    +---------+                  +--------------------+
+//!   |    ^                                                            ^
+//!   |    |   finish_sleep {rung: false}    +----------+               |
+//!   |    +-------------------------------- | SLEEPING | --------------+
+//!   +------------------------------------> |          |  announce -> Ring
+//!                prepare_sleep             +----------+
+//!
+//!  CLOSED is added by close() in one of the two left states and taken away by reopen().
+//! ```
+//!
+//! # Why one word
+//!
+//! With two words (`pending` and `sleeping`), each side writes one and then reads the other, the
+//! store-buffering shape: it needs sequential consistency, or swaps in place of the loads, and an
+//! argument about two orders at once. With one word there is one modification order, and it has
+//! all the answers. Take any `announce`. Its read-modify-write stands in that order
+//!
+//! 1. before a `prepare_sleep`, with no `take_pending` between: `prepare_sleep` finds PENDING and
+//!    refuses, or
+//! 2. between a `prepare_sleep` and its `finish_sleep`: it finds SLEEPING, and the first one that
+//!    does finds no PENDING beside it and rings, or
+//! 3. after the `finish_sleep`: the shard is awake, and case 1 stands before its next sleep.
+//!
+//! There is no fourth place, so no wake-up is lost. In case 2 exactly one `announce` is the first,
+//! because `prepare_sleep` succeeds only on a word without PENDING and only the shard takes that bit
+//! away; so one sleep has at most one ring. And `finish_sleep` sees whether there was one.
+//!
+//! # Who may call what
+//!
+//! `announce` and `is_asleep` are for any thread, at any time, also long after the system has
+//! ended: the word lives in memory that is never freed. All else is for the shard that owns the
+//! word, on its own thread. Nothing here is unsafe, so a call from the wrong thread costs a wake-up
+//! but no soundness.
+//!
+//! # The doorbell's end
+//!
+//! A producer that was told to ring may be delayed for any time before it writes to the eventfd. If
+//! the shard closed the descriptor meanwhile, the write would hit whatever has its number by then.
+//! So the shard adds up its `finish_sleep().rung` (writes owed to it) and what it has read from the
+//! eventfd (writes received). After its last sleep the first sum is final, because a ring needs a
+//! sleeper; when the second one reaches it, nobody can write any more.
+
+use crate::sync::{
+    CacheAligned,
+    atomic::{
+        AtomicU32,
+        Ordering::{AcqRel, Relaxed},
+    },
+};
+
+/// Something was published since the shard last looked.
+const PENDING: u32 = 1;
+/// The shard is blocked, or about to be; set and cleared by the shard only.
+const SLEEPING: u32 = 2;
+/// The shard has ended and will look no more; set and cleared by the shard only.
+const CLOSED: u32 = 4;
+
+/// The word between one shard and everybody else.
+#[derive(Debug)]
+pub(crate) struct Handshake {
+    /// Invariant: SLEEPING and CLOSED are never set together, and PENDING is cleared by the shard
+    /// alone, never while it sleeps.
+    word: CacheAligned<AtomicU32>,
+}
+
+/// What a producer has to do after it announced.
+#[must_use = "a `Ring` that is not acted on leaves the shard asleep"]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Announce {
+    /// The shard sleeps and this producer is the one to wake it: write to its doorbell once.
+    Ring,
+    /// Nothing: the shard is awake, or another producer rings.
+    Seen,
+    /// Nothing: the shard has ended. What was published stays for whoever closes the lane.
+    Closed,
+}
+
+/// How a sleep ended.
+#[must_use = "a ring that is not counted lets the doorbell be closed under its writer"]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SleepEnd {
+    /// A producer was told to ring during this sleep: exactly one write to the doorbell has come or
+    /// will come.
+    pub(crate) rung: bool,
+}
+
+impl Handshake {
+    /// Makes the word of a shard that is awake and has no news.
+    pub(crate) fn new() -> Self {
+        Self {
+            word: CacheAligned::new(AtomicU32::new(0)),
+        }
+    }
+
+    /// Tells the shard that something was published before this call.
+    ///
+    /// This is a read-modify-write even when a look would show PENDING. A load could be satisfied
+    /// before the item is visible, by a PENDING that the shard is just taking away: the shard would
+    /// then see neither the item nor the news.
+    #[inline]
+    pub(crate) fn announce(&self) -> Announce {
+        // ORDERING: AcqRel. Release pairs with the acquire in `take_pending` and `finish_sleep`: the
+        // shard that clears this PENDING sees what was published before it, also when several
+        // announcements met, as each one continues the release sequence of those before. Acquire
+        // pairs with the release in `prepare_sleep`: a ringer comes after everything that the shard
+        // did before it went to sleep, the arming of its doorbell included.
+        let old = self.word.fetch_or(PENDING, AcqRel);
+        if old & CLOSED != 0 {
+            Announce::Closed
+        } else if old & (SLEEPING | PENDING) == SLEEPING {
+            Announce::Ring
+        } else {
+            Announce::Seen
+        }
+    }
+
+    /// Takes the news away; true if there was any, and then every inbound lane is to be emptied.
+    #[inline]
+    pub(crate) fn take_pending(&self) -> bool {
+        // ORDERING: Relaxed. This look keeps an idle turn from taking the line away from producers.
+        // It may miss an announcement that has just been made. Nothing is lost then: the bit stays,
+        // a later look finds it, and `prepare_sleep` cannot overlook it because a successful
+        // compare-exchange acts on the newest value.
+        if self.word.load(Relaxed) & PENDING == 0 {
+            return false;
+        }
+        // ORDERING: AcqRel. Acquire pairs with the release of every `announce` whose news this
+        // clears: the lanes, read after this, hold what those producers published. It must be a
+        // read-modify-write: a plain store would swallow an announcement made since the look
+        // without synchronising with it. Release starts no pairing that anybody needs, but leaving
+        // it out would break the chain of releases for no gain.
+        let old = self.word.fetch_and(!PENDING, AcqRel);
+        debug_assert_eq!(
+            old & SLEEPING,
+            0,
+            "a sleeping shard took its news: {old:#b}"
+        );
+        true
+    }
+
+    /// Goes to sleep unless there is news; true if the shard may now block.
+    ///
+    /// After a true, the shard blocks only in a way that the doorbell ends, and calls
+    /// [`Handshake::finish_sleep`] whatever woke it. After a false nothing has changed, and the
+    /// shard goes round its loop once more.
+    #[must_use = "blocking after a false sleeps through news"]
+    pub(crate) fn prepare_sleep(&self) -> bool {
+        // ORDERING: AcqRel on success, which is the sleeper's half of the argument at the top:
+        // success means that the newest value had no PENDING, so every later `announce` finds
+        // SLEEPING. Release pairs with the acquire in that `announce`. Relaxed on failure: the
+        // value that refused was set by an `announce` (only the shard itself clears bits, so what
+        // it reads is not older than its own last clear), and `take_pending` will synchronise.
+        let slept = self.word.compare_exchange(0, SLEEPING, AcqRel, Relaxed);
+        debug_assert!(
+            !matches!(slept, Err(word) if word & SLEEPING != 0),
+            "a shard went to sleep twice: {slept:?}"
+        );
+        slept.is_ok()
+    }
+
+    /// Ends the sleep that [`Handshake::prepare_sleep`] began, whatever the reason for waking up.
+    pub(crate) fn finish_sleep(&self) -> SleepEnd {
+        // ORDERING: AcqRel; pairs with `announce`. A read-modify-write, because the two must have
+        // an order: either this one comes first, and the announcer sees a shard that is awake, or
+        // the announcer comes first, and this one sees that the bell was claimed. With a plain
+        // store an announcement between could be overwritten, news and claim together.
+        let old = self.word.fetch_and(!SLEEPING, AcqRel);
+        debug_assert_eq!(
+            old & (SLEEPING | CLOSED),
+            SLEEPING,
+            "a shard woke up without having slept: {old:#b}"
+        );
+        // The word had no PENDING when the sleep began, so the bit says that somebody found
+        // SLEEPING alone, and that is who rings.
+        SleepEnd {
+            rung: old & PENDING != 0,
+        }
+    }
+
+    /// True while the shard sleeps; a hint, out of date as soon as it is returned.
+    #[inline]
+    pub(crate) fn is_asleep(&self) -> bool {
+        // ORDERING: Relaxed. Nothing may be decided on it that has to be right.
+        self.word.load(Relaxed) & SLEEPING != 0
+    }
+
+    /// Ends the dialogue: from now on every `announce` answers [`Announce::Closed`].
+    ///
+    /// Called by the shard, awake, before it closes its lanes. What is published before a lane
+    /// closes is found by that closing, so a producer that hears `Closed` has nothing to do.
+    pub(crate) fn close(&self) {
+        // ORDERING: AcqRel, as all writes to this word: it pairs with `announce`, so that what was
+        // announced before this is seen by the closing of the lanes after it.
+        let old = self.word.fetch_or(CLOSED, AcqRel);
+        debug_assert_eq!(old & SLEEPING, 0, "a shard was closed asleep: {old:#b}");
+    }
+
+    /// Begins the dialogue anew for a later shard in the same memory.
+    ///
+    /// Handles of the earlier shard may still be about and announce at any time, so the word starts
+    /// with PENDING: the new shard looks into every lane once before it first sleeps.
+    pub(crate) fn reopen(&self) {
+        // ORDERING: AcqRel; pairs with `announce`. Late announcements to the earlier shard are
+        // acquired here; those that come after find a shard that is awake.
+        let old = self.word.swap(PENDING, AcqRel);
+        debug_assert_eq!(
+            old & (CLOSED | SLEEPING),
+            CLOSED,
+            "reopened an open word: {old:#b}"
+        );
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{Announce, Handshake, SleepEnd};
+
+    #[test]
+    fn news_keeps_the_shard_awake_until_it_is_taken() {
+        let handshake = Handshake::new();
+        assert!(!handshake.take_pending());
+        assert_eq!(handshake.announce(), Announce::Seen);
+        assert!(!handshake.prepare_sleep());
+        assert!(!handshake.is_asleep());
+        assert!(handshake.take_pending());
+        assert!(!handshake.take_pending());
+        assert!(handshake.prepare_sleep());
+        assert!(handshake.is_asleep());
+        assert_eq!(handshake.finish_sleep(), SleepEnd { rung: false });
+        assert!(!handshake.is_asleep());
+    }
+
+    #[test]
+    fn only_the_first_producer_of_a_sleep_rings() {
+        let handshake = Handshake::new();
+        for _ in 0..2 {
+            assert!(handshake.prepare_sleep());
+            assert_eq!(handshake.announce(), Announce::Ring);
+            assert_eq!(handshake.announce(), Announce::Seen);
+            assert_eq!(handshake.finish_sleep(), SleepEnd { rung: true });
+            assert_eq!(handshake.announce(), Announce::Seen);
+            assert!(handshake.take_pending());
+        }
+    }
+
+    #[test]
+    fn a_closed_word_never_rings_and_never_sleeps() {
+        let handshake = Handshake::new();
+        handshake.close();
+        assert_eq!(handshake.announce(), Announce::Closed);
+        assert!(!handshake.prepare_sleep());
+        assert!(handshake.take_pending());
+        assert!(!handshake.prepare_sleep());
+        assert_eq!(handshake.announce(), Announce::Closed);
+    }
+
+    #[test]
+    fn a_reopened_word_starts_with_news() {
+        let handshake = Handshake::new();
+        handshake.close();
+        handshake.reopen();
+        assert!(!handshake.prepare_sleep());
+        assert!(handshake.take_pending());
+        assert!(handshake.prepare_sleep());
+        assert_eq!(handshake.announce(), Announce::Ring);
+        assert_eq!(handshake.finish_sleep(), SleepEnd { rung: true });
+    }
+}
