@@ -1,0 +1,288 @@
+//! The rules of an actor block, one function each.
+//!
+//! Every rule looks at the whole method and reports all it finds. Rules that the compiler knows
+//! better (is a type `Send`, does a path exist) are not here.
+
+use syn::punctuated::Punctuated;
+use syn::{GenericParam, Generics, ReceiverKind, Safety, Token, Type};
+
+use crate::errors::Errors;
+use crate::model::{ActorDef, Hook, Method, Param, ParamKind};
+use crate::roles::{Event, Flatten};
+use crate::types::{self, Obstacle};
+use crate::{attrs, hygiene, messages};
+
+// Rules for the block. When one of them is broken there is nothing to expand.
+
+/// An actor lives as long as it likes, so its type has no lifetime parameters.
+pub(crate) fn no_lifetime_parameters(generics: &Generics, errors: &mut Errors) {
+    for parameter in generics.lifetimes() {
+        errors.on(&parameter.lifetime, messages::LIFETIME_PARAMETER);
+    }
+}
+
+/// The generated types are named after the actor.
+pub(crate) fn has_a_name(ty: &Type, errors: &mut Errors) {
+    if types::last_segment(ty).is_none() || types::is_self(ty) {
+        errors.on(ty, messages::UNNAMED_TYPE);
+    }
+}
+
+/// An actor that nobody can reach and that does nothing on its own is a forgotten `pub`.
+pub(crate) fn does_something(actor: &ActorDef, errors: &mut Errors) {
+    if actor.messages.is_empty() && actor.hooks.is_empty() && errors.count() == 0 {
+        errors.on(&actor.ty, messages::NO_MESSAGES);
+    }
+}
+
+// Rules for messages.
+
+/// The rules without which not even a call of the message can be written down.
+pub(crate) fn message_call(method: &Method<'_>, errors: &mut Errors) {
+    name_is_free(method, errors);
+    is_not_generic(method, errors);
+    reply_is_owned(method, errors);
+    reply_is_written_once(method, errors);
+}
+
+/// All other rules for messages.
+pub(crate) fn message_handler(method: &Method<'_>, errors: &mut Errors) {
+    receiver_is_a_borrow(method, errors);
+    is_a_plain_fn(method, errors);
+    context_at_most_once(method, errors);
+    for param in &method.params {
+        no_cfg_on_parameter(param, errors);
+        if matches!(param.kind, ParamKind::Argument) {
+            argument_is_owned(method, param, errors);
+        }
+    }
+}
+
+fn name_is_free(method: &Method<'_>, errors: &mut Errors) {
+    let name = method.name();
+    if name.starts_with("__") {
+        errors.on(&method.sig.ident, messages::DUNDER_NAME);
+    } else if hygiene::is_reserved(&name) {
+        let text = messages::reserved_name(&name);
+        errors.on(&method.sig.ident, text + method.hint);
+    }
+}
+
+fn is_not_generic(method: &Method<'_>, errors: &mut Errors) {
+    let generics = &method.sig.generics;
+    let mut params = Punctuated::<_, Token![,]>::new();
+    let is_type_or_const = |param: &&GenericParam| !matches!(param, GenericParam::Lifetime(_));
+    params.extend(generics.params.iter().filter(is_type_or_const));
+    if !params.is_empty() {
+        errors.on(params, messages::GENERIC_MESSAGE.to_owned() + method.hint);
+    }
+}
+
+fn receiver_is_a_borrow(method: &Method<'_>, errors: &mut Errors) {
+    if method.borrows_self() {
+        return;
+    }
+    match method.receiver {
+        None => {
+            let text = messages::message_without_self(&method.name());
+            errors.on(&method.sig.ident, text);
+        }
+        Some(receiver) if matches!(receiver.kind, ReceiverKind::Value) => {
+            errors.on(receiver, messages::SELF_BY_VALUE.to_owned() + method.hint);
+        }
+        Some(receiver) => errors.on(receiver, messages::SELF_TYPED.to_owned() + method.hint),
+    }
+}
+
+fn is_a_plain_fn(method: &Method<'_>, errors: &mut Errors) {
+    let sig = method.sig;
+    if let Safety::Unsafe(token) = &sig.safety {
+        errors.on(token, messages::UNSAFE_MESSAGE.to_owned() + method.hint);
+    }
+    if let Some(token) = &sig.constness {
+        errors.on(token, messages::CONST_MESSAGE.to_owned() + method.hint);
+    }
+    if let Some(abi) = &sig.abi {
+        errors.on(abi, messages::EXTERN_MESSAGE.to_owned() + method.hint);
+    }
+}
+
+fn context_at_most_once(method: &Method<'_>, errors: &mut Errors) {
+    let is_context = |param: &&Param<'_>| matches!(param.kind, ParamKind::Context);
+    for param in method.params.iter().filter(is_context).skip(1) {
+        errors.on(param.typed, messages::CONTEXT_TWICE);
+    }
+}
+
+/// The arguments of a call would have to carry the condition.
+fn no_cfg_on_parameter(param: &Param<'_>, errors: &mut Errors) {
+    for attr in &param.typed.attrs {
+        if attrs::has_cfg(&[attr]) {
+            errors.on(attr, messages::CFG_ON_PARAMETER);
+        }
+    }
+}
+
+/// A message outlives the call that sends it.
+fn argument_is_owned(method: &Method<'_>, param: &Param<'_>, errors: &mut Errors) {
+    let ty = &*param.typed.ty;
+    if types::is_spelled(ty, "Ctx") {
+        errors.on(ty, messages::CONTEXT_BY_VALUE);
+        return;
+    }
+    if matches!(types::bare(ty), Type::Ptr(_)) && !method.options.is_local {
+        errors.on(ty, messages::RAW_POINTER);
+        return;
+    }
+    for obstacle in types::obstacles(ty) {
+        match obstacle {
+            Obstacle::Reference(reference) => {
+                let is_context = types::is_spelled(&reference.elem, "Ctx");
+                let mut text = messages::BORROWED_PARAMETER.to_owned();
+                if is_context {
+                    text += messages::HELP_CONTEXT_IS_MUT;
+                } else {
+                    text += &messages::help_use_instead(owned_form(&reference.elem));
+                    text += method.hint;
+                }
+                errors.on(reference, text);
+            }
+            Obstacle::Lifetime(lifetime) => {
+                let text = messages::borrowed_lifetime(&lifetime.to_string());
+                errors.on(lifetime, text + method.hint);
+            }
+            Obstacle::ImplTrait(found) => {
+                errors.on(
+                    found,
+                    messages::IMPL_TRAIT_PARAMETER.to_owned() + method.hint,
+                );
+            }
+            Obstacle::Infer(place) => errors.at(place, messages::INFERRED_PARAMETER),
+            Obstacle::SelfInMacro(found) => errors.on(found, messages::SELF_IN_TYPE_MACRO),
+            // A value of type `!` cannot be sent, but nothing is wrong with asking for one.
+            Obstacle::Never(_) => {}
+        }
+    }
+}
+
+/// What to take instead of a reference to `target`.
+fn owned_form(target: &Type) -> &'static str {
+    match types::bare(target) {
+        Type::Slice(_) => "`Vec<_>`",
+        ty if types::is_spelled(ty, "str") => "`String`",
+        ty if types::is_spelled(ty, "Path") => "`PathBuf`",
+        ty if types::is_spelled(ty, "OsStr") => "`OsString`",
+        ty if types::is_spelled(ty, "CStr") => "`CString`",
+        Type::TraitObject(_) => "`Box<dyn ..>` or `Arc<dyn ..>`",
+        _ => "an owned value or `Rc`/`Arc`",
+    }
+}
+
+/// A reply outlives the handler.
+fn reply_is_owned(method: &Method<'_>, errors: &mut Errors) {
+    let Some(ty) = method.deferred().or_else(|| method.output()) else {
+        if method.options.flatten == Flatten::Always {
+            errors.on(&method.sig.ident, messages::RESULT_WITHOUT_TYPE);
+        }
+        return;
+    };
+    for obstacle in types::obstacles(ty) {
+        match obstacle {
+            Obstacle::Reference(reference) => {
+                errors.on(reference, messages::BORROWED_REPLY.to_owned() + method.hint);
+            }
+            Obstacle::Lifetime(lifetime) => {
+                errors.on(lifetime, messages::BORROWED_REPLY.to_owned() + method.hint);
+            }
+            Obstacle::ImplTrait(found) => {
+                errors.on(found, messages::IMPL_TRAIT_REPLY.to_owned() + method.hint);
+            }
+            Obstacle::Never(found) => {
+                errors.on(found, messages::NEVER_REPLY.to_owned() + method.hint);
+            }
+            Obstacle::Infer(place) => errors.at(place, messages::INFERRED_REPLY),
+            Obstacle::SelfInMacro(found) => errors.on(found, messages::SELF_IN_TYPE_MACRO),
+        }
+    }
+}
+
+/// A message is answered by returning or through its `Reply`, not both.
+fn reply_is_written_once(method: &Method<'_>, errors: &mut Errors) {
+    let is_reply = |param: &&Param<'_>| matches!(param.kind, ParamKind::Reply(_));
+    for param in method.params.iter().filter(is_reply).skip(1) {
+        errors.on(&param.typed.ty, messages::REPLY_TWICE);
+    }
+    if let (Some(_), Some(output)) = (method.deferred(), method.output()) {
+        errors.on(output, messages::REPLY_AND_RETURN);
+    }
+}
+
+// Rules for hooks.
+
+/// All rules for hooks.
+pub(crate) fn hook(event: Event, method: &Method<'_>, earlier: &[Hook], errors: &mut Errors) {
+    hook_borrows_the_actor(method, errors);
+    hook_is_a_plain_fn(method, errors);
+    hook_takes_only_the_context(event, method, errors);
+    stopping_returns_nothing(event, method, errors);
+    event_is_handled_once(event, method, earlier, errors);
+}
+
+fn hook_borrows_the_actor(method: &Method<'_>, errors: &mut Errors) {
+    if method.borrows_self() {
+        return;
+    }
+    match method.receiver {
+        Some(receiver) => errors.on(receiver, messages::HOOK_RECEIVER),
+        None => errors.on(&method.sig.ident, messages::HOOK_RECEIVER),
+    }
+}
+
+fn hook_is_a_plain_fn(method: &Method<'_>, errors: &mut Errors) {
+    let sig = method.sig;
+    if sig.generics.type_params().next().is_some() || sig.generics.const_params().next().is_some() {
+        errors.on(&sig.generics.params, messages::HOOK_GENERIC);
+    }
+    if let Safety::Unsafe(token) = &sig.safety {
+        errors.on(token, messages::HOOK_QUALIFIER);
+    }
+    if let Some(token) = &sig.constness {
+        errors.on(token, messages::HOOK_QUALIFIER);
+    }
+    if let Some(abi) = &sig.abi {
+        errors.on(abi, messages::HOOK_QUALIFIER);
+    }
+}
+
+fn hook_takes_only_the_context(event: Event, method: &Method<'_>, errors: &mut Errors) {
+    let mut contexts = 0;
+    for param in &method.params {
+        if !matches!(param.kind, ParamKind::Context) {
+            errors.on(param.typed, messages::hook_parameter(event.name()));
+            continue;
+        }
+        contexts += 1;
+        if contexts > 1 {
+            errors.on(param.typed, messages::HOOK_CONTEXT_TWICE);
+        }
+        no_cfg_on_parameter(param, errors);
+    }
+}
+
+fn stopping_returns_nothing(event: Event, method: &Method<'_>, errors: &mut Errors) {
+    if let (Event::Stopping, Some(output)) = (event, method.output()) {
+        errors.on(output, messages::STOPPING_RETURNS);
+    }
+}
+
+/// Two hooks of one event are fine when `cfg` picks one of them.
+fn event_is_handled_once(event: Event, method: &Method<'_>, earlier: &[Hook], errors: &mut Errors) {
+    let is_conditional = attrs::has_cfg(&method.attrs);
+    let clash = earlier
+        .iter()
+        .find(|hook| hook.event == event && !(is_conditional && attrs::has_cfg(&hook.attrs)));
+    if let Some(first) = clash {
+        let text = messages::duplicate_event(event.name(), &first.name.to_string());
+        errors.on(&method.sig.ident, text);
+    }
+}

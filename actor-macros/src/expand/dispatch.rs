@@ -1,0 +1,118 @@
+//! From a message to its handler.
+//!
+//! `dispatch_now` runs a synchronous handler and hands back every other message; `dispatch` runs an
+//! asynchronous one and leaves the rest to `dispatch_now`. So the code of a handler is reached from
+//! one arm only, and an actor without asynchronous handlers never makes a future.
+//!
+//! Handlers are called as `Self::name(self, ..)`: a method call would prefer a trait method of the
+//! same name that takes `&mut self` to an inherent one that takes `&self`.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, format_ident, quote_spanned};
+use syn::Ident;
+
+use super::Names;
+use crate::model::{ActorDef, Message, Slot};
+use crate::{attrs, hygiene};
+
+pub(super) fn expand(actor: &ActorDef, names: &Names) -> TokenStream {
+    let (later, now): (Vec<&Message>, Vec<&Message>) =
+        actor.messages.iter().partition(|message| message.is_async);
+    let now = now.into_iter().map(|message| arm(message, names));
+    let later = later.into_iter().map(|message| arm(message, names));
+    quote_spanned! {hygiene::generated()=>
+        #[inline]
+        fn dispatch_now(
+            &mut self,
+            msg: Self::LocalMsg,
+            ctx: &mut __rt::Ctx<Self>,
+        ) -> __rt::core::option::Option<Self::LocalMsg> {
+            match msg {
+                #(#now)*
+                msg => return __rt::core::option::Option::Some(msg),
+            }
+            __rt::core::option::Option::None
+        }
+
+        async fn dispatch(&mut self, msg: Self::LocalMsg, ctx: &mut __rt::Ctx<Self>) {
+            match msg {
+                #(#later)*
+                msg => {
+                    <Self as __rt::Actor>::dispatch_now(self, msg, ctx);
+                }
+            }
+        }
+    }
+}
+
+fn arm(message: &Message, names: &Names) -> TokenStream {
+    let cfg = attrs::for_every_part(&message.attrs);
+    let arguments: Vec<Ident> = (0..message.arguments.len())
+        .map(|position| format_ident!("a{position}", span = hygiene::generated()))
+        .collect();
+    let pattern = pattern(message, &arguments, names);
+    let call = call(message, &arguments);
+    let answered = answered(message, call);
+    quote_spanned!(hygiene::generated()=> #cfg #pattern => #answered,)
+}
+
+fn pattern(message: &Message, arguments: &[Ident], names: &Names) -> TokenStream {
+    let Names {
+        message: shared,
+        local_message,
+        ..
+    } = names;
+    let name = &message.name;
+    let fields = quote_spanned!(hygiene::generated()=> #(#arguments,)* reply);
+    if message.is_local {
+        quote_spanned!(hygiene::generated()=> #local_message::#name(#fields))
+    } else if names.has_local() {
+        quote_spanned!(hygiene::generated()=> #local_message::__Shared(#shared::#name(#fields)))
+    } else {
+        quote_spanned!(hygiene::generated()=> #shared::#name(#fields))
+    }
+}
+
+/// The call of the handler, awaited if it is asynchronous.
+fn call(message: &Message, arguments: &[Ident]) -> TokenStream {
+    let name = &message.name;
+    let mut fields = arguments.iter().map(|field| unwrapped(message, field));
+    let slots = message.slots.iter().map(|slot| match slot {
+        Slot::Argument => fields.next().unwrap_or_default(),
+        Slot::Context(place) => {
+            quote_spanned!(hygiene::blamed_on(place.first)=> __rt::ctx_is::<Self>(ctx))
+        }
+        Slot::Reply(place) => {
+            let reply = Ident::new("reply", hygiene::blamed_on(place.first));
+            unwrapped(message, &reply)
+        }
+    });
+    let awaited = message
+        .is_async
+        .then(|| quote_spanned!(hygiene::generated()=> .await));
+    quote_spanned!(hygiene::generated()=> Self::#name(self, #(#slots),*) #awaited)
+}
+
+/// A field of a message that may have crossed shards is wrapped in the proof that it may.
+fn unwrapped(message: &Message, field: &Ident) -> TokenStream {
+    if message.is_local {
+        return field.to_token_stream();
+    }
+    quote_spanned!(field.span()=> #field.get())
+}
+
+fn answered(message: &Message, call: TokenStream) -> TokenStream {
+    let answer = &message.answer;
+    if answer.is_deferred {
+        return call;
+    }
+    let generated = Ident::new("reply", hygiene::generated());
+    let reply = unwrapped(message, &generated);
+    if answer.is_flat {
+        quote_spanned! {hygiene::blamed_on(answer.place.first)=>
+            __rt::answer_flat(#reply, #call, ctx)
+        }
+    } else {
+        quote_spanned!(hygiene::generated()=> __rt::answer(#reply, #call))
+    }
+}

@@ -1,0 +1,52 @@
+//! From the events of an actor's life to its hooks.
+
+use proc_macro2::TokenStream;
+use quote::quote_spanned;
+
+use crate::model::{ActorDef, Hook};
+use crate::roles::Event;
+use crate::{attrs, hygiene};
+
+pub(super) fn expand(actor: &ActorDef) -> TokenStream {
+    actor.hooks.iter().map(hook).collect()
+}
+
+fn hook(hook: &Hook) -> TokenStream {
+    let cfg = attrs::for_every_part(&hook.attrs);
+    let call = call(hook);
+    match hook.event {
+        Event::Started => {
+            // The returned type is converted through a trait, so that `()` and every `Result` do.
+            let into_start = quote_spanned! {hygiene::blamed_on(hook.returns.first)=>
+                __rt::IntoStart::into_start(#call)
+            };
+            quote_spanned! {hygiene::generated()=>
+                #cfg
+                async fn started(
+                    &mut self,
+                    ctx: &mut __rt::Ctx<Self>,
+                ) -> __rt::core::result::Result<(), __rt::StartFailure> {
+                    #into_start
+                }
+            }
+        }
+        Event::Stopping => quote_spanned! {hygiene::generated()=>
+            #cfg
+            async fn stopping(&mut self, ctx: &mut __rt::Ctx<Self>) {
+                #call
+            }
+        },
+    }
+}
+
+fn call(hook: &Hook) -> TokenStream {
+    let name = &hook.name;
+    let contexts = hook
+        .contexts
+        .iter()
+        .map(|place| quote_spanned!(hygiene::blamed_on(place.first)=> __rt::ctx_is::<Self>(ctx)));
+    let awaited = hook
+        .is_async
+        .then(|| quote_spanned!(hygiene::generated()=> .await));
+    quote_spanned!(hygiene::generated()=> Self::#name(self, #(#contexts),*) #awaited)
+}

@@ -1,0 +1,134 @@
+//! From the model to tokens.
+//!
+//! Everything generated for one actor stands in one unnamed constant after the user's block, so no
+//! name is added to the user's module, and names only what `__rt` offers: logic belongs to the
+//! runtime crate, not to each of its users. Inside the constant:
+//!
+//! * `enums.rs`: the messages of the actor, one variant each;
+//! * `client.rs`: the calls, one method for each message;
+//! * `dispatch.rs`: from a variant to the handler;
+//! * `hooks.rs`: from the events of an actor's life to its hooks.
+
+mod client;
+mod dispatch;
+mod enums;
+mod hooks;
+
+use proc_macro2::{Ident, Literal, TokenStream};
+use quote::{ToTokens, format_ident, quote_spanned};
+
+use crate::hygiene;
+use crate::model::ActorDef;
+
+/// The names of the generated types.
+///
+/// They start with two underscores and hold the name of the actor, because error texts of the
+/// compiler show them.
+struct Names {
+    message: Ident,
+    local_message: Ident,
+    client: Ident,
+}
+
+impl Names {
+    fn of(actor: &ActorDef) -> Self {
+        let span = hygiene::generated();
+        let name = &actor.name;
+        let message = format_ident!("__{name}Msg", span = span);
+        let has_local = actor.messages.iter().any(|message| message.is_local);
+        Self {
+            local_message: if has_local {
+                format_ident!("__{name}LocalMsg", span = span)
+            } else {
+                message.clone()
+            },
+            message,
+            client: format_ident!("__{name}Client", span = span),
+        }
+    }
+
+    /// Whether some message is local, so that there are two message types.
+    fn has_local(&self) -> bool {
+        self.message != self.local_message
+    }
+}
+
+/// Expands everything that follows the user's block.
+pub(crate) fn actor(actor: &ActorDef) -> TokenStream {
+    let names = Names::of(actor);
+    let rt = runtime(actor);
+    let cfg = &actor.cfg;
+    let enums = enums::expand(actor, &names);
+    let client = client::expand(actor, &names);
+    let implementation = implementation(actor, &names);
+    // The lints that generated code may meet in a strict crate: it repeats the user's names in
+    // other roles, and its types are reachable only through the trait.
+    quote_spanned! {hygiene::generated()=>
+        #cfg
+        #[doc(hidden)]
+        #[allow(
+            dead_code,
+            deprecated,
+            missing_debug_implementations,
+            non_camel_case_types,
+            non_snake_case,
+            single_use_lifetimes,
+            unnameable_types,
+            unreachable_code,
+            unreachable_patterns,
+            unreachable_pub,
+            unused_parens,
+            unused_qualifications,
+            unused_variables,
+            clippy::all,
+            clippy::pedantic,
+        )]
+        const _: () = {
+            use #rt as __rt;
+            #enums
+            #client
+            #implementation
+        };
+    }
+}
+
+fn runtime(actor: &ActorDef) -> TokenStream {
+    let krate = match &actor.options.krate {
+        Some(path) => path.to_token_stream(),
+        None => quote_spanned!(hygiene::generated()=> ::greenroom),
+    };
+    quote_spanned!(hygiene::generated()=> #krate::__rt)
+}
+
+fn implementation(actor: &ActorDef, names: &Names) -> TokenStream {
+    let Names {
+        message,
+        local_message,
+        client,
+    } = names;
+    let ty = &actor.ty;
+    let (parameters, arguments, bounds) = actor.generics.split_for_impl();
+    let name = match &actor.options.name {
+        Some(name) => Literal::string(name),
+        None => Literal::string(&actor.name.to_string()),
+    };
+    let mailbox = actor.options.mailbox.as_ref().map(|room| {
+        quote_spanned! {hygiene::generated()=>
+            const MAILBOX: __rt::core::primitive::usize = #room;
+        }
+    });
+    let dispatch = dispatch::expand(actor, names);
+    let hooks = hooks::expand(actor);
+    quote_spanned! {hygiene::generated()=>
+        #[automatically_derived]
+        impl #parameters __rt::Actor for #ty #bounds {
+            type Msg = #message #arguments;
+            type LocalMsg = #local_message #arguments;
+            type Client<__P: __rt::Port<Actor = Self>> = #client<__P>;
+            const NAME: &'static __rt::core::primitive::str = #name;
+            #mailbox
+            #dispatch
+            #hooks
+        }
+    }
+}

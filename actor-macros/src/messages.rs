@@ -1,0 +1,176 @@
+//! Every text that `#[actor]` shows to its user.
+//!
+//! One table, so that the tone stays the same and a reviewer sees all of it at once. A text names
+//! what is wrong and what to write instead. A line that starts with `\n  = help:` is printed by
+//! rustc under the text, like a help of its own.
+
+/// Follows a text about a method that became a message only because it is visible.
+pub(crate) const HINT_NOT_A_MESSAGE: &str =
+    "\n  = help: if this method is not a message, make it private or mark it `#[skip]`";
+
+// The block.
+
+pub(crate) const ON_TYPE: &str =
+    "`#[actor]` goes on an `impl` block, not on the type: its methods become the messages";
+pub(crate) const ON_OTHER_ITEM: &str = "`#[actor]` goes on an inherent `impl` block";
+pub(crate) const TRAIT_IMPL: &str =
+    "`#[actor]` needs an inherent `impl` block; a trait impl cannot define messages";
+pub(crate) const UNSAFE_IMPL: &str = "an actor `impl` cannot be `unsafe`";
+pub(crate) const LIFETIME_PARAMETER: &str =
+    "an actor owns its state and must be `'static`; lifetime parameters are not supported";
+pub(crate) const UNNAMED_TYPE: &str =
+    "`#[actor]` needs a named type here, such as `Counter` or `Cache<K>`";
+pub(crate) const NO_MESSAGES: &str = "this actor has no messages: mark methods `pub` or \
+     `#[message]` to make them callable through `Addr`";
+
+// The options of `#[actor(..)]`.
+
+pub(crate) const OPTION_NAME_EXPECTED: &str = "expected the name of an option";
+pub(crate) const MAILBOX_ZERO: &str = "a mailbox needs room for at least one message";
+pub(crate) const MAILBOX_NOT_A_NUMBER: &str =
+    "`mailbox` takes a number of messages, a `usize` constant";
+pub(crate) const MAILBOX_UNBOUNDED: &str = "a mailbox is always bounded: give the number of \
+     messages it has room for";
+pub(crate) const NAME_NOT_A_STRING: &str = "`name` takes a string, such as \"counter\"";
+pub(crate) const NAME_EMPTY: &str = "the name of an actor cannot be empty";
+pub(crate) const CRATE_NOT_A_PATH: &str =
+    "`crate` takes the path of the `greenroom` crate, such as `crate = ::my_crate::greenroom`";
+
+pub(crate) fn unknown_option(found: &str, nearest: Option<&str>, known: &[&str]) -> String {
+    let known = known.join(", ");
+    match nearest {
+        Some(nearest) => {
+            format!("unknown option `{found}`; did you mean `{nearest}`? (options: {known})")
+        }
+        None => format!("unknown option `{found}` (options: {known})"),
+    }
+}
+
+pub(crate) fn option_given_twice(name: &str) -> String {
+    format!("`{name}` is given twice")
+}
+
+pub(crate) fn option_without_value(name: &str) -> String {
+    format!("`{name}` needs a value: write `{name} = ..`")
+}
+
+// The markers on methods.
+
+pub(crate) const TWO_ROLES: &str =
+    "a method has one role: keep only one of `#[message]`, `#[skip]`, `#[on(..)]`";
+pub(crate) const SKIP_ARGUMENTS: &str = "`#[skip]` takes no arguments";
+pub(crate) const ON_WITHOUT_EVENT: &str =
+    "`#[on(..)]` names one event: write `#[on(started)]` or `#[on(stopping)]`";
+pub(crate) const MESSAGE_FORM: &str =
+    "write `#[message]`, or `#[message(..)]` with options: local, plain, result";
+pub(crate) const PLAIN_AND_RESULT: &str = "`plain` and `result` exclude each other: a reply is \
+     either flattened into the caller's `Result` or left as it is";
+
+pub(crate) fn unknown_message_option(nearest: Option<&str>, known: &[&str]) -> String {
+    let known = known.join(", ");
+    match nearest {
+        Some(nearest) => {
+            format!("unknown `#[message]` option; did you mean `{nearest}`? (options: {known})")
+        }
+        None => format!("unknown `#[message]` option (options: {known})"),
+    }
+}
+
+pub(crate) fn unknown_event(found: &str, known: &[&str]) -> String {
+    format!("unknown event `{found}` (events: {})", known.join(", "))
+}
+
+pub(crate) fn marker_in_cfg_attr(marker: &str) -> String {
+    format!(
+        "`#[{marker}]` cannot be applied through `cfg_attr`: `#[actor]` runs before it is \
+         expanded; put `#[cfg(..)]` on the method instead"
+    )
+}
+
+pub(crate) fn marker_on_other_item(marker: &str) -> String {
+    format!("`#[{marker}]` marks a method, not another kind of item")
+}
+
+pub(crate) fn marker_outside(marker: &str) -> String {
+    format!("`#[{marker}]` is only meaningful on a method inside an `#[actor] impl` block")
+}
+
+// What a message may be.
+
+pub(crate) const SELF_BY_VALUE: &str = "a message borrows the actor: use `&self` or `&mut self`; \
+     to end the actor call `ctx.stop()`";
+pub(crate) const SELF_TYPED: &str = "a message takes plain `&self` or `&mut self`";
+pub(crate) const UNSAFE_MESSAGE: &str =
+    "a message cannot be `unsafe`: the generated call would be safe";
+pub(crate) const CONST_MESSAGE: &str = "a message cannot be `const fn`";
+pub(crate) const EXTERN_MESSAGE: &str = "a message cannot be `extern`";
+pub(crate) const GENERIC_MESSAGE: &str = "a message cannot be generic: every message is one \
+     variant of the actor's message type";
+pub(crate) const DUNDER_NAME: &str = "names starting with `__` are reserved for `#[actor]`";
+
+pub(crate) fn message_without_self(name: &str) -> String {
+    format!("message `{name}` must take `&self` or `&mut self`")
+}
+
+pub(crate) fn reserved_name(name: &str) -> String {
+    format!("a message cannot be called `{name}`: `Addr::{name}` would hide it")
+}
+
+// What a parameter may be.
+
+pub(crate) const BORROWED_PARAMETER: &str = "message parameters must be owned";
+pub(crate) const HELP_CONTEXT_IS_MUT: &str =
+    "\n  = help: the actor context is taken as `&mut Ctx<Self>`";
+pub(crate) const CONTEXT_BY_VALUE: &str = "the actor context is taken as `&mut Ctx<Self>`";
+pub(crate) const CONTEXT_TWICE: &str = "a message takes the actor context at most once";
+pub(crate) const REPLY_TWICE: &str = "a message has at most one `Reply<_>` parameter";
+pub(crate) const IMPL_TRAIT_PARAMETER: &str =
+    "`impl Trait` parameters are not supported in messages: name a concrete type";
+pub(crate) const INFERRED_PARAMETER: &str = "the type of a message parameter cannot be `_`";
+pub(crate) const SELF_IN_TYPE_MACRO: &str =
+    "`Self` inside a type macro cannot be resolved here: name the actor type";
+pub(crate) const RAW_POINTER: &str = "raw pointers cannot cross shards; mark the method \
+     `#[message(local)]` or wrap the pointer in a `Send` type";
+pub(crate) const CFG_ON_PARAMETER: &str =
+    "`cfg` on a message parameter is not supported; put it on the whole method";
+
+pub(crate) fn help_use_instead(owned: &str) -> String {
+    format!("\n  = help: use {owned} instead of a reference")
+}
+
+pub(crate) fn borrowed_lifetime(lifetime: &str) -> String {
+    format!(
+        "a message owns its data, so `{lifetime}` cannot appear here: use `'static` or an owned \
+         type"
+    )
+}
+
+// What a reply may be.
+
+pub(crate) const BORROWED_REPLY: &str =
+    "a reply leaves the actor, so it cannot borrow from it: return an owned value";
+pub(crate) const IMPL_TRAIT_REPLY: &str = "`impl Trait` cannot be a reply: name a concrete type";
+pub(crate) const NEVER_REPLY: &str = "a message must return";
+pub(crate) const INFERRED_REPLY: &str = "the reply type of a message cannot be `_`";
+pub(crate) const REPLY_AND_RETURN: &str =
+    "a method with a `Reply<_>` parameter answers through it and must return `()`";
+pub(crate) const RESULT_WITHOUT_TYPE: &str =
+    "`#[message(result)]` flattens a returned `Result`, but this method returns nothing";
+
+// What a hook may be.
+
+pub(crate) const HOOK_RECEIVER: &str = "a lifecycle hook takes `&mut self`";
+pub(crate) const HOOK_GENERIC: &str = "a lifecycle hook cannot be generic";
+pub(crate) const HOOK_QUALIFIER: &str =
+    "a lifecycle hook is a plain `fn` or `async fn`, not `unsafe`, `const` or `extern`";
+pub(crate) const HOOK_CONTEXT_TWICE: &str = "a lifecycle hook takes the actor context at most once";
+pub(crate) const STOPPING_RETURNS: &str =
+    "a `stopping` hook returns nothing: the actor stops whatever happens in it";
+
+pub(crate) fn hook_parameter(event: &str) -> String {
+    format!("a `{event}` hook takes no parameters besides `&mut Ctx<Self>`")
+}
+
+pub(crate) fn duplicate_event(event: &str, first: &str) -> String {
+    format!("`{event}` is already handled by `{first}`")
+}

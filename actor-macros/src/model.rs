@@ -1,0 +1,291 @@
+//! The typed view of an actor block.
+//!
+//! A [`Method`] is a view of what the user wrote, before the rules of `check.rs`; a [`Message`] or
+//! a [`Hook`] is what is left to expand after them.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, format_ident, quote_spanned};
+use syn::ext::IdentExt;
+use syn::{
+    Attribute, FnArg, Generics, Ident, Pat, PatType, Receiver, ReceiverKind, ReturnType, Signature,
+    Type, Visibility,
+};
+
+use crate::args::Options;
+use crate::hygiene::{self, Place};
+use crate::messages;
+use crate::parse::{RawFn, RawItem};
+use crate::roles::{Event, Flatten, MessageOptions};
+use crate::types::{self, NameSelf};
+
+/// Everything that the expansion needs.
+pub(crate) struct ActorDef {
+    pub(crate) options: Options,
+    /// `cfg` attributes of the whole block.
+    pub(crate) cfg: TokenStream,
+    pub(crate) generics: Generics,
+    pub(crate) ty: Type,
+    /// The last segment of the type, without `r#`.
+    pub(crate) name: Ident,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) hooks: Vec<Hook>,
+    /// Messages that broke a rule, but whose calls can still be typed.
+    pub(crate) refused: Vec<RefusedMessage>,
+}
+
+/// A method that callers reach through the address.
+pub(crate) struct Message {
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) vis: Visibility,
+    pub(crate) name: Ident,
+    pub(crate) is_async: bool,
+    pub(crate) is_local: bool,
+    /// What the caller passes.
+    pub(crate) arguments: Vec<Argument>,
+    /// What the handler takes, in its order.
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) answer: Answer,
+}
+
+/// One value in a message.
+pub(crate) struct Argument {
+    /// Its name in the generated call.
+    pub(crate) name: Ident,
+    pub(crate) ty: Type,
+    pub(crate) place: Place,
+}
+
+/// One parameter of a handler.
+pub(crate) enum Slot {
+    /// The next argument.
+    Argument,
+    Context(Place),
+    /// The handle of a deferred reply.
+    Reply(Place),
+}
+
+/// What the caller gets back.
+pub(crate) struct Answer {
+    pub(crate) ty: TokenStream,
+    pub(crate) place: Place,
+    /// Whether the handler's `Result` becomes the caller's.
+    pub(crate) is_flat: bool,
+    /// Whether the handler answers through a `Reply`, perhaps later.
+    pub(crate) is_deferred: bool,
+}
+
+/// A method that is called at a moment in the actor's life.
+pub(crate) struct Hook {
+    pub(crate) event: Event,
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) name: Ident,
+    pub(crate) is_async: bool,
+    /// The places of its context parameters: none or one.
+    pub(crate) contexts: Vec<Place>,
+    /// Where an unsuitable return type is reported.
+    pub(crate) returns: Place,
+}
+
+/// A message that broke a rule, seen from its callers.
+pub(crate) struct RefusedMessage {
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) vis: Visibility,
+    pub(crate) name: Ident,
+    pub(crate) arguments: usize,
+    pub(crate) answer: Answer,
+}
+
+/// A method as the user wrote it.
+pub(crate) struct Method<'a> {
+    pub(crate) vis: &'a Visibility,
+    pub(crate) sig: &'a Signature,
+    pub(crate) attrs: Vec<&'a Attribute>,
+    pub(crate) receiver: Option<&'a Receiver>,
+    pub(crate) params: Vec<Param<'a>>,
+    /// What a text about this method ends with.
+    pub(crate) hint: &'static str,
+    pub(crate) options: MessageOptions,
+}
+
+/// A parameter as the user wrote it.
+pub(crate) struct Param<'a> {
+    pub(crate) typed: &'a PatType,
+    pub(crate) kind: ParamKind<'a>,
+}
+
+/// What a parameter is for, by the spelling of its type.
+#[derive(Clone, Copy)]
+pub(crate) enum ParamKind<'a> {
+    Argument,
+    Context,
+    /// `Reply<T>`. Another number of arguments is some other `Reply`, an argument like any.
+    Reply(&'a Type),
+}
+
+impl<'a> Method<'a> {
+    /// A method that is a message only because it is visible, if `options` is `None`.
+    pub(crate) fn new(item: &'a RawItem, raw: &'a RawFn, options: Option<MessageOptions>) -> Self {
+        let kept = item.attrs.iter().filter(|attr| !attr.taken);
+        Self {
+            vis: &raw.vis,
+            sig: &raw.sig,
+            attrs: kept.map(|raw| &raw.attr).collect(),
+            receiver: raw.sig.receiver(),
+            params: raw.sig.inputs.iter().filter_map(Param::new).collect(),
+            hint: match options {
+                Some(_) => "",
+                None => messages::HINT_NOT_A_MESSAGE,
+            },
+            options: options.unwrap_or_default(),
+        }
+    }
+
+    /// The name as it is read, without `r#`.
+    pub(crate) fn name(&self) -> String {
+        self.sig.ident.unraw().to_string()
+    }
+
+    /// Whether the receiver is `&self` or `&mut self`, however it is spelled.
+    pub(crate) fn borrows_self(&self) -> bool {
+        let Some(receiver) = self.receiver else {
+            return false;
+        };
+        match &receiver.kind {
+            ReceiverKind::Reference(_, lifetime, _) => lifetime
+                .as_ref()
+                .is_none_or(|lifetime| lifetime.ident != "static"),
+            ReceiverKind::Typed(_, ty) => match types::bare(ty) {
+                Type::Reference(reference) => types::is_self(&reference.elem),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// The type written after the arrow, unless it is `()`.
+    pub(crate) fn output(&self) -> Option<&'a Type> {
+        match &self.sig.output {
+            ReturnType::Type(_, ty) if !types::is_unit(ty) => Some(ty),
+            _ => None,
+        }
+    }
+
+    /// The first deferred reply.
+    pub(crate) fn deferred(&self) -> Option<&'a Type> {
+        self.params.iter().find_map(|param| match param.kind {
+            ParamKind::Reply(ty) => Some(ty),
+            _ => None,
+        })
+    }
+
+    fn owned_attrs(&self) -> Vec<Attribute> {
+        self.attrs.iter().map(|attr| (*attr).clone()).collect()
+    }
+
+    /// What the caller gets back.
+    pub(crate) fn answer(&self, actor: &Type) -> Answer {
+        let deferred = self.deferred();
+        let written = deferred.or_else(|| self.output());
+        let is_flat = match self.options.flatten {
+            Flatten::Never => false,
+            Flatten::Always => true,
+            Flatten::BySpelling => written.is_some_and(|ty| types::is_spelled(ty, "Result")),
+        };
+        Answer {
+            ty: match written {
+                Some(ty) => NameSelf { actor }.in_type(ty).to_token_stream(),
+                None => quote_spanned!(hygiene::generated()=> ()),
+            },
+            place: written.map_or_else(Place::nowhere, Place::of),
+            is_flat,
+            is_deferred: deferred.is_some(),
+        }
+    }
+
+    /// What is left of a message that obeys every rule.
+    pub(crate) fn to_message(&self, actor: &Type) -> Message {
+        let mut arguments = Vec::new();
+        let mut slots = Vec::new();
+        for param in &self.params {
+            let place = Place::of(&param.typed.ty);
+            slots.push(match param.kind {
+                ParamKind::Argument => {
+                    arguments.push(Argument {
+                        name: param.call_name(arguments.len()),
+                        ty: NameSelf { actor }.in_type(&param.typed.ty),
+                        place,
+                    });
+                    Slot::Argument
+                }
+                ParamKind::Context => Slot::Context(place),
+                ParamKind::Reply(_) => Slot::Reply(place),
+            });
+        }
+        Message {
+            attrs: self.owned_attrs(),
+            vis: self.vis.clone(),
+            name: self.sig.ident.clone(),
+            is_async: self.sig.asyncness.is_some(),
+            is_local: self.options.is_local,
+            arguments,
+            slots,
+            answer: self.answer(actor),
+        }
+    }
+
+    /// What is left of a message whose name and reply are in order.
+    pub(crate) fn to_refused(&self, actor: &Type) -> RefusedMessage {
+        let is_argument = |param: &&Param<'_>| matches!(param.kind, ParamKind::Argument);
+        RefusedMessage {
+            attrs: self.owned_attrs(),
+            vis: self.vis.clone(),
+            name: self.sig.ident.clone(),
+            arguments: self.params.iter().filter(is_argument).count(),
+            answer: self.answer(actor),
+        }
+    }
+
+    /// What is left of a hook that obeys every rule.
+    pub(crate) fn to_hook(&self, event: Event) -> Hook {
+        Hook {
+            event,
+            attrs: self.owned_attrs(),
+            name: self.sig.ident.clone(),
+            is_async: self.sig.asyncness.is_some(),
+            contexts: self
+                .params
+                .iter()
+                .map(|param| Place::of(&param.typed.ty))
+                .collect(),
+            returns: self.output().map_or_else(Place::nowhere, Place::of),
+        }
+    }
+}
+
+impl<'a> Param<'a> {
+    /// `None` for the receiver.
+    fn new(input: &'a FnArg) -> Option<Self> {
+        let FnArg::Typed(typed) = input else {
+            return None;
+        };
+        let kind = if types::is_context(&typed.ty) {
+            ParamKind::Context
+        } else if let Some(segment) = types::last_segment(&typed.ty)
+            && segment.ident == "Reply"
+            && let Some(answer) = types::only_argument(segment)
+        {
+            ParamKind::Reply(answer)
+        } else {
+            ParamKind::Argument
+        };
+        Some(Self { typed, kind })
+    }
+
+    /// The parameter's own name, or one by position for a pattern.
+    fn call_name(&self, position: usize) -> Ident {
+        match &*self.typed.pat {
+            Pat::Ident(pat) => pat.ident.clone(),
+            _ => format_ident!("arg{position}", span = hygiene::generated()),
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! A lenient parser for the block under `#[actor]`.
+//!
+//! Only heads are parsed: the attributes and the signature of each method. A body stays one token
+//! tree that nobody looks into, so a half-typed body neither fails here nor changes on its way
+//! through, and an item that is no method is copied token for token. What cannot be parsed is
+//! reported and copied as well: the user's code is always in the output.
+
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::buffer::Cursor;
+use syn::ext::IdentExt;
+use syn::parse::discouraged::Speculative;
+use syn::parse::{ParseStream, Parser};
+use syn::{Attribute, Generics, Ident, Lifetime, LitStr, Signature, Token, Type, Visibility};
+
+use crate::errors::Errors;
+use crate::messages;
+
+/// The block, taken apart as far as needed.
+pub(crate) struct RawImpl {
+    /// Attributes before the block and at the start of its body.
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) generics: Generics,
+    pub(crate) self_ty: Type,
+    pub(crate) items: Vec<RawItem>,
+    /// Every token before the braces.
+    head: TokenStream,
+    /// The braces as they were written.
+    body: Group,
+    /// The tokens of the inner attributes.
+    inner: TokenStream,
+}
+
+/// One item of the block.
+pub(crate) struct RawItem {
+    pub(crate) attrs: Vec<RawAttr>,
+    /// The head of a method; `None` for every other item, and for a method that did not parse.
+    pub(crate) method: Option<RawFn>,
+    /// Every token after the attributes.
+    tokens: TokenStream,
+}
+
+/// An attribute and whether it stays in the user's code.
+pub(crate) struct RawAttr {
+    pub(crate) attr: Attribute,
+    /// Whether it is one of our markers, which end here.
+    pub(crate) taken: bool,
+    tokens: TokenStream,
+}
+
+/// The head of a method.
+pub(crate) struct RawFn {
+    pub(crate) vis: Visibility,
+    pub(crate) sig: Signature,
+}
+
+/// Takes the block apart, or says why it is none.
+pub(crate) fn parse(item: TokenStream, errors: &mut Errors) -> Option<RawImpl> {
+    let mut raw = None;
+    let parsed = (|input: ParseStream<'_>| {
+        raw = parse_impl(input, errors)?;
+        input.parse::<TokenStream>().map(drop)
+    })
+    .parse2(ungrouped(item));
+    if let Err(error) = parsed {
+        errors.push(error);
+    }
+    raw
+}
+
+impl RawImpl {
+    /// The user's block without the attributes that were taken.
+    ///
+    /// A block without any is handed back as it came, with the spans of its own braces.
+    pub(crate) fn to_user_tokens(&self) -> TokenStream {
+        let mut tokens = self.head.clone();
+        let taken = |item: &RawItem| item.attrs.iter().any(|attr| attr.taken);
+        if self.items.iter().any(taken) {
+            let mut inside = self.inner.clone();
+            for item in &self.items {
+                let kept = item.attrs.iter().filter(|attr| !attr.taken);
+                inside.extend(kept.map(|attr| attr.tokens.clone()));
+                inside.extend(item.tokens.clone());
+            }
+            let mut body = Group::new(Delimiter::Brace, inside);
+            body.set_span(self.body.span());
+            tokens.extend([TokenTree::Group(body)]);
+        } else {
+            tokens.extend([TokenTree::Group(self.body.clone())]);
+        }
+        tokens
+    }
+}
+
+/// An item that reaches us through `$item:item` is wrapped in a group without delimiters.
+fn ungrouped(item: TokenStream) -> TokenStream {
+    let mut tokens = item.clone().into_iter();
+    match (tokens.next(), tokens.next()) {
+        (Some(TokenTree::Group(group)), None) if group.delimiter() == Delimiter::None => {
+            ungrouped(group.stream())
+        }
+        _ => item,
+    }
+}
+
+fn parse_impl(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Option<RawImpl>> {
+    let start = input.cursor();
+    let mut attrs = input.call(Attribute::parse_outer)?;
+    input.parse::<Visibility>()?;
+    if !is_impl(input, errors)? {
+        return Ok(None);
+    }
+    let unsafety: Option<Token![unsafe]> = input.parse()?;
+    input.parse::<Token![impl]>()?;
+    let mut generics: Generics = if has_generics(input) {
+        input.parse()?
+    } else {
+        Generics::default()
+    };
+    input.parse::<Option<Token![!]>>()?;
+    let self_ty: Type = input.parse()?;
+    if let Some(for_token) = input.parse::<Option<Token![for]>>()? {
+        errors.at(for_token.span, messages::TRAIT_IMPL);
+        return Ok(None);
+    }
+    generics.where_clause = input.parse()?;
+    let head = tokens_between(start, input.cursor());
+    let Some(body) = input.step(|cursor| Ok(braces(*cursor)))? else {
+        return Err(input.error("expected the methods of the actor in braces"));
+    };
+    if let Some(unsafety) = unsafety {
+        errors.at(unsafety.span, messages::UNSAFE_IMPL);
+        return Ok(None);
+    }
+
+    let mut inner = TokenStream::new();
+    let mut items = Vec::new();
+    (|input: ParseStream<'_>| {
+        let start = input.cursor();
+        attrs.extend(input.call(Attribute::parse_inner)?);
+        inner = tokens_between(start, input.cursor());
+        while !input.is_empty() {
+            items.push(parse_item(input, errors)?);
+        }
+        Ok(())
+    })
+    .parse2(body.stream())?;
+
+    Ok(Some(RawImpl {
+        attrs,
+        generics,
+        self_ty,
+        items,
+        head,
+        body,
+        inner,
+    }))
+}
+
+/// Whether an impl follows; if not, says where the attribute belongs.
+fn is_impl(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<bool> {
+    let ahead = input.fork();
+    skip_qualifiers(&ahead)?;
+    if ahead.peek(Token![impl]) {
+        return Ok(true);
+    }
+    let is_type = ahead.peek(Token![struct])
+        || ahead.peek(Token![enum])
+        || ahead.peek(Token![union])
+        || ahead.peek(Token![type]);
+    let text = if is_type {
+        messages::ON_TYPE
+    } else {
+        messages::ON_OTHER_ITEM
+    };
+    errors.at(ahead.span(), text);
+    input.parse::<TokenStream>()?;
+    Ok(false)
+}
+
+/// Skips `const`, `async`, `unsafe` and `extern "..".`
+fn skip_qualifiers(input: ParseStream<'_>) -> syn::Result<()> {
+    loop {
+        if input.peek(Token![const]) || input.peek(Token![async]) || input.peek(Token![unsafe]) {
+            input.call(Ident::parse_any)?;
+        } else if input.peek(Token![extern]) {
+            input.call(Ident::parse_any)?;
+            input.parse::<Option<LitStr>>()?;
+        } else {
+            return Ok(());
+        }
+    }
+}
+
+/// Tells the parameters of `impl<T> Cache<T>` from the type of `impl <T as Tr>::Out`.
+fn has_generics(input: ParseStream<'_>) -> bool {
+    input.peek(Token![<])
+        && (input.peek2(Token![>])
+            || input.peek2(Token![#])
+            || input.peek2(Token![const])
+            || (input.peek2(Ident) || input.peek2(Lifetime))
+                && (input.peek3(Token![:])
+                    || input.peek3(Token![,])
+                    || input.peek3(Token![>])
+                    || input.peek3(Token![=])))
+}
+
+/// Parses one item of the block. An `Err` cannot be recovered from.
+fn parse_item(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<RawItem> {
+    let start = input.cursor();
+    let ahead = input.fork();
+    let attrs = match ahead.call(Attribute::parse_outer) {
+        Ok(parsed) => {
+            input.advance_to(&ahead);
+            with_tokens(parsed, tokens_between(start, input.cursor()))
+        }
+        Err(error) => {
+            errors.push(error);
+            skip_item(input)?;
+            let tokens = tokens_between(start, input.cursor());
+            return Ok(RawItem {
+                attrs: Vec::new(),
+                method: None,
+                tokens,
+            });
+        }
+    };
+
+    let start = input.cursor();
+    let mut method = None;
+    if is_method(input) {
+        let ahead = input.fork();
+        match parse_fn(&ahead) {
+            Ok(parsed) => {
+                method = Some(parsed);
+                input.advance_to(&ahead);
+            }
+            Err(error) => errors.push(error),
+        }
+    }
+    skip_item(input)?;
+    Ok(RawItem {
+        attrs,
+        method,
+        tokens: tokens_between(start, input.cursor()),
+    })
+}
+
+/// Pairs parsed attributes with their tokens, `#` and `[..]` each.
+fn with_tokens(attrs: Vec<Attribute>, tokens: TokenStream) -> Vec<RawAttr> {
+    let mut tokens = tokens.into_iter();
+    attrs
+        .into_iter()
+        .map(|attr| RawAttr {
+            attr,
+            taken: false,
+            tokens: tokens.by_ref().take(2).collect(),
+        })
+        .collect()
+}
+
+fn is_method(input: ParseStream<'_>) -> bool {
+    let ahead = input.fork();
+    ahead.parse::<Visibility>().is_ok() && skip_qualifiers(&ahead).is_ok() && ahead.peek(Token![fn])
+}
+
+fn parse_fn(input: ParseStream<'_>) -> syn::Result<RawFn> {
+    Ok(RawFn {
+        vis: input.parse()?,
+        sig: input.parse()?,
+    })
+}
+
+/// Takes tokens up to the end of the item: a semicolon or a body in braces.
+///
+/// A constant or a type may hold braces before its semicolon.
+fn skip_item(input: ParseStream<'_>) -> syn::Result<()> {
+    let ends_at_semicolon = {
+        let ahead = input.fork();
+        ahead.parse::<Visibility>().is_ok()
+            && (ahead.peek(Token![type]) || ahead.peek(Token![const]) && !is_method(input))
+    };
+    while !input.is_empty() {
+        let body = input.fork();
+        if body.step(|cursor| Ok(braces(*cursor)))?.is_some() && !ends_at_semicolon {
+            input.advance_to(&body);
+            return Ok(());
+        }
+        if let TokenTree::Punct(punct) = input.parse::<TokenTree>()?
+            && punct.as_char() == ';'
+        {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Takes a group in braces, also one that a `$body:block` wraps.
+fn braces(cursor: Cursor<'_>) -> (Option<Group>, Cursor<'_>) {
+    let Some((TokenTree::Group(group), rest)) = cursor.token_tree() else {
+        return (None, cursor);
+    };
+    match group.delimiter() {
+        Delimiter::Brace => (Some(group), rest),
+        Delimiter::None => {
+            let mut inside = ungrouped(group.to_token_stream()).into_iter();
+            match (inside.next(), inside.next()) {
+                (Some(TokenTree::Group(group)), None) if group.delimiter() == Delimiter::Brace => {
+                    (Some(group), rest)
+                }
+                _ => (None, cursor),
+            }
+        }
+        _ => (None, cursor),
+    }
+}
+
+/// The token trees between two places of one level.
+fn tokens_between(mut start: Cursor<'_>, end: Cursor<'_>) -> TokenStream {
+    let mut tokens = TokenStream::new();
+    while start != end {
+        let Some((token, rest)) = start.token_tree() else {
+            break;
+        };
+        tokens.extend([token]);
+        start = rest;
+    }
+    tokens
+}

@@ -1,0 +1,218 @@
+//! The markers on methods: `#[message]`, `#[skip]`, `#[on(..)]`.
+//!
+//! A marker is recognised by its name, written bare or behind the name of the crate. Each one ends
+//! here: it is taken out of the user's code, also when there is something wrong with it, so that
+//! one mistake gives one text.
+
+use proc_macro2::TokenStream;
+use syn::ext::IdentExt;
+use syn::parse::{ParseStream, Parser};
+use syn::{Attribute, Ident, Meta, Path, Token};
+
+use crate::args::Options;
+use crate::attrs;
+use crate::errors::Errors;
+use crate::parse::RawItem;
+use crate::{hygiene, messages};
+
+/// What a method is for.
+pub(crate) enum Role {
+    /// Nothing was said: visible methods with a receiver are messages.
+    Unmarked,
+    Message(MessageOptions),
+    Skip,
+    On(Event),
+    /// The marker was wrong, so nobody knows: the method is left alone.
+    Mistaken,
+}
+
+/// The options of `#[message(..)]`.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct MessageOptions {
+    /// Callable only from the actor's own shard, so nothing in it needs to be `Send`.
+    pub(crate) is_local: bool,
+    pub(crate) flatten: Flatten,
+}
+
+/// Whether the `Result` of a handler becomes the `Result` of the call.
+#[derive(Clone, Copy, Default, PartialEq)]
+pub(crate) enum Flatten {
+    /// If the type is spelled `Result`.
+    #[default]
+    BySpelling,
+    Never,
+    Always,
+}
+
+/// A moment in the life of an actor that a method can be called at.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Event {
+    Started,
+    Stopping,
+}
+
+impl Event {
+    const NAMES: &'static [&'static str] = &["started", "stopping"];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::Stopping => "stopping",
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        [Self::Started, Self::Stopping]
+            .into_iter()
+            .find(|event| event.name() == name)
+    }
+}
+
+const MARKERS: &[&str] = &["message", "skip", "on"];
+const MESSAGE_OPTIONS: &[&str] = &["local", "plain", "result"];
+
+/// Takes the markers of an item and says which role they give it.
+pub(crate) fn take(item: &mut RawItem, options: &Options, errors: &mut Errors) -> Role {
+    let mut role = Role::Unmarked;
+    let mut is_marked = false;
+    for raw in &mut item.attrs {
+        if let Some(marker) = marker_in_cfg_attr(&raw.attr, options) {
+            raw.taken = true;
+            is_marked = true;
+            role = Role::Mistaken;
+            let name = last_name(&marker);
+            errors.on(marker, messages::marker_in_cfg_attr(&name));
+            continue;
+        }
+        if !is_marker(raw.attr.path(), options) {
+            continue;
+        }
+        raw.taken = true;
+        if item.method.is_none() {
+            let name = last_name(raw.attr.path());
+            errors.on(&raw.attr, messages::marker_on_other_item(&name));
+        } else if is_marked {
+            errors.on(&raw.attr, messages::TWO_ROLES);
+        } else {
+            is_marked = true;
+            role = read(&raw.attr, errors);
+        }
+    }
+    role
+}
+
+/// Whether `path` is one of ours: `message`, `greenroom::message`, or behind the path given as
+/// `crate = ..`.
+fn is_marker(path: &Path, options: &Options) -> bool {
+    if !MARKERS.contains(&last_name(path).as_str()) {
+        return false;
+    }
+    let mut before = path.segments.iter().rev().skip(1);
+    let Some(krate) = before.next() else {
+        return path.leading_colon.is_none();
+    };
+    krate.ident == "greenroom"
+        || options
+            .krate
+            .as_ref()
+            .and_then(|path| path.segments.last())
+            .is_some_and(|last| last.ident == krate.ident)
+}
+
+fn last_name(path: &Path) -> String {
+    path.segments
+        .last()
+        .map(|last| last.ident.unraw().to_string())
+        .unwrap_or_default()
+}
+
+fn marker_in_cfg_attr(attr: &Attribute, options: &Options) -> Option<Path> {
+    attrs::inside_cfg_attr(attr)
+        .into_iter()
+        .find(|path| is_marker(path, options))
+}
+
+fn read(marker: &Attribute, errors: &mut Errors) -> Role {
+    match last_name(marker.path()).as_str() {
+        "message" => message(marker, errors),
+        "skip" => skip(marker, errors),
+        _ => on(marker, errors),
+    }
+}
+
+fn skip(marker: &Attribute, errors: &mut Errors) -> Role {
+    if !matches!(marker.meta, Meta::Path(_)) {
+        errors.on(marker, messages::SKIP_ARGUMENTS);
+    }
+    Role::Skip
+}
+
+fn on(marker: &Attribute, errors: &mut Errors) -> Role {
+    let Some(name) = arguments(marker).and_then(|tokens| syn::parse2::<Ident>(tokens).ok()) else {
+        errors.on(marker, messages::ON_WITHOUT_EVENT);
+        return Role::Mistaken;
+    };
+    let text = name.unraw().to_string();
+    match Event::from_name(&text) {
+        Some(event) => Role::On(event),
+        None => {
+            errors.on(name, messages::unknown_event(&text, Event::NAMES));
+            Role::Mistaken
+        }
+    }
+}
+
+fn message(marker: &Attribute, errors: &mut Errors) -> Role {
+    let mut options = MessageOptions::default();
+    if matches!(marker.meta, Meta::Path(_)) {
+        return Role::Message(options);
+    }
+    let names = arguments(marker).and_then(|tokens| identifiers.parse2(tokens).ok());
+    let Some(names) = names else {
+        errors.on(marker, messages::MESSAGE_FORM);
+        return Role::Message(options);
+    };
+    let mut given = Vec::new();
+    for name in names {
+        let text = name.unraw().to_string();
+        let flatten = match text.as_str() {
+            "local" => None,
+            "plain" => Some(Flatten::Never),
+            "result" => Some(Flatten::Always),
+            _ => {
+                let nearest = hygiene::nearest(&text, MESSAGE_OPTIONS);
+                errors.on(
+                    name,
+                    messages::unknown_message_option(nearest, MESSAGE_OPTIONS),
+                );
+                continue;
+            }
+        };
+        if given.contains(&text) {
+            errors.on(name, messages::option_given_twice(&text));
+            continue;
+        }
+        given.push(text);
+        match flatten {
+            None => options.is_local = true,
+            Some(_) if options.flatten != Flatten::BySpelling => {
+                errors.on(name, messages::PLAIN_AND_RESULT);
+            }
+            Some(flatten) => options.flatten = flatten,
+        }
+    }
+    Role::Message(options)
+}
+
+/// The tokens of `#[marker(..)]`; `None` for every other form.
+fn arguments(marker: &Attribute) -> Option<TokenStream> {
+    match &marker.meta {
+        Meta::List(list) => Some(list.tokens.clone()),
+        _ => None,
+    }
+}
+
+fn identifiers(input: ParseStream<'_>) -> syn::Result<Vec<Ident>> {
+    let names = input.parse_terminated(Ident::parse_any, Token![,])?;
+    Ok(names.into_iter().collect())
+}
