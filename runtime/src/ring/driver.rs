@@ -1,0 +1,269 @@
+//! The I/O driver of one shard: the operations in flight and the backend that runs them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::os::fd::RawFd;
+use std::task::Waker;
+
+use super::RingConfig;
+use super::backend::{AnyBackend, Backend, Wait};
+use super::inflight::{Garbage, Inflight, Key, Polled};
+use super::op::{Effects, Operation, Outcome};
+use super::ops::doorbell::{DoorbellPoll, DoorbellRead};
+use super::probe::BackendError;
+use super::uring::Uring;
+
+/// The most often one turn enters the kernel. Each enter takes a queue full of entries and runs about twenty deferred
+/// completions; what is left after this many waits for the next turn, so that tasks are not kept waiting.
+const ENTERS_PER_TURN_MAX: usize = 8;
+
+/// All I/O of one shard.
+///
+/// Lives in a `RefCell` of the shard. No method calls into code of users: what [`turn`](Self::turn) leaves in the
+/// effects, and what [`drop_handle`](Self::drop_handle) returns, is run or dropped by the caller once the borrow has
+/// ended.
+///
+/// Dropping the driver frees all but the operations the kernel still has: those are leaked. A shard that wants none
+/// of them to leak calls [`begin_teardown`](Self::begin_teardown) and takes turns until [`live_ops`](Self::live_ops)
+/// is zero.
+#[derive(Debug)]
+pub(crate) struct Driver {
+    // Declared first: the ring closes before the memory it knows of is looked at.
+    backend: AnyBackend,
+    inflight: Inflight,
+    doorbell: Option<Doorbell>,
+    enters: u64,
+}
+
+/// The read of the eventfd by which other threads wake this shard.
+#[derive(Debug)]
+struct Doorbell {
+    fd: RawFd,
+    waiting: DoorbellWait,
+    count: u64,
+}
+
+#[derive(Debug)]
+enum DoorbellWait {
+    /// A read is in flight: the normal case.
+    Reading(Key<DoorbellRead>),
+    /// The kernel would not wait in a read of this descriptor, so readiness is awaited first.
+    Polling(Key<DoorbellPoll>),
+    /// The driver is closing.
+    Over,
+}
+
+impl Driver {
+    /// Makes the driver of the calling thread's shard.
+    ///
+    /// # Errors
+    ///
+    /// If no backend works here; the error tells what to change.
+    pub(crate) fn new(config: &RingConfig) -> Result<Driver, BackendError> {
+        Ok(Driver::with_backend(AnyBackend::Uring(Uring::new(config)?)))
+    }
+
+    pub(super) fn with_backend(backend: AnyBackend) -> Driver {
+        Driver {
+            backend,
+            inflight: Inflight::new(),
+            doorbell: None,
+            enters: 0,
+        }
+    }
+
+    /// Queues an operation. It reaches the kernel with the next turn.
+    pub(crate) fn start<T: Operation>(&mut self, operation: T, waker: Waker) -> Key<T> {
+        self.inflight.start(operation, Some(waker))
+    }
+
+    /// Takes the result of an operation if it ended.
+    pub(crate) fn poll<T: Operation>(&mut self, key: Key<T>, waker: &Waker) -> Polled<T> {
+        self.inflight.poll(key, waker)
+    }
+
+    /// Sets whom to wake when the operation ends. Returns the waker it replaces.
+    pub(crate) fn set_waker<T: Operation>(&mut self, key: &Key<T>, waker: Waker) -> Option<Waker> {
+        self.inflight.set_waker(key, waker)
+    }
+
+    /// Cancels an operation nobody waits for any more. Returns what can be dropped right away.
+    pub(crate) fn drop_handle<T: Operation>(&mut self, key: Key<T>) -> Garbage {
+        self.inflight.drop_handle(key)
+    }
+
+    /// Whether a turn would enter the kernel, or should: something waits to be handed over, or the kernel holds
+    /// completions back until it is entered.
+    pub(crate) fn needs_enter(&self) -> bool {
+        self.inflight.wants_flush() || self.backend.wants_enter()
+    }
+
+    /// Whether a turn would find completions, without waiting. What a spinning shard watches.
+    pub(crate) fn has_completions(&self) -> bool {
+        self.backend.has_completions() || self.backend.wants_enter()
+    }
+
+    /// Hands over what is queued, waits as told, and takes note of what completed.
+    ///
+    /// Does not wait while anything is left to hand over or to run, and makes no system call at all when polled with
+    /// nothing to do.
+    ///
+    /// # Errors
+    ///
+    /// If the backend broke down. The driver is of no further use; its memory stays valid.
+    pub(crate) fn turn(&mut self, wait: Wait, effects: &mut Effects) -> io::Result<()> {
+        let mut wait = if effects.is_empty() { wait } else { Wait::Poll };
+        for _ in 0..ENTERS_PER_TURN_MAX {
+            if !self.flush() {
+                wait = Wait::Poll;
+            }
+            if wait != Wait::Poll || self.backend.wants_enter() {
+                self.enters += 1;
+                self.backend.enter(wait)?;
+            }
+            self.reap(effects);
+            if !self.needs_enter() {
+                break;
+            }
+            wait = Wait::Poll;
+        }
+        self.answer_doorbell()
+    }
+
+    /// Moves cancels, then operations, from their queues to the backend. Returns whether all of them fitted.
+    pub(crate) fn flush(&mut self) -> bool {
+        let Driver {
+            backend, inflight, ..
+        } = self;
+        inflight.flush(|entry| backend.push(entry))
+    }
+
+    /// Keeps a read of `eventfd` in flight from now on. It must stay open as long as the driver.
+    pub(crate) fn arm_doorbell(&mut self, eventfd: RawFd) {
+        assert!(self.doorbell.is_none(), "a driver has one doorbell");
+        let key = self.inflight.start(DoorbellRead::new(eventfd), None);
+        self.doorbell = Some(Doorbell {
+            fd: eventfd,
+            waiting: DoorbellWait::Reading(key),
+            count: 0,
+        });
+    }
+
+    /// The sum of everything written to the doorbell so far.
+    pub(crate) fn doorbell_count(&self) -> u64 {
+        self.doorbell.as_ref().map_or(0, |doorbell| doorbell.count)
+    }
+
+    /// Cancels all operations, the doorbell's included, and whatever is started from now on.
+    ///
+    /// Turns have to follow until [`live_ops`](Self::live_ops) is zero. May be repeated to ask again.
+    pub(crate) fn begin_teardown(&mut self, effects: &mut Effects) {
+        self.inflight.cancel_all(effects);
+    }
+
+    /// The number of operations that are queued or with the kernel. Exact, and includes the doorbell.
+    pub(crate) fn live_ops(&self) -> usize {
+        self.inflight.live()
+    }
+
+    /// What the kernel still has. Its memory and descriptors are leaked when the driver is dropped.
+    pub(crate) fn leak_remaining(&mut self) -> LeakReport {
+        let mut operations = BTreeMap::new();
+        for name in self.inflight.in_kernel() {
+            *operations.entry(name).or_default() += 1;
+        }
+        LeakReport { operations }
+    }
+
+    /// How often the kernel was entered.
+    pub(crate) fn enters(&self) -> u64 {
+        self.enters
+    }
+
+    /// How many completions named no running operation. Anything but zero is a bug of ours or the kernel's.
+    pub(crate) fn stale_completions(&self) -> u64 {
+        self.inflight.stale()
+    }
+
+    /// The name of the backend.
+    pub(crate) fn backend_name(&self) -> &'static str {
+        self.backend.name()
+    }
+
+    fn reap(&mut self, effects: &mut Effects) {
+        let Driver {
+            backend, inflight, ..
+        } = self;
+        backend.reap(|completion| inflight.complete(completion, effects));
+    }
+
+    /// Counts a ring of the doorbell and starts the next read.
+    fn answer_doorbell(&mut self) -> io::Result<()> {
+        let Some(doorbell) = &mut self.doorbell else {
+            return Ok(());
+        };
+        doorbell.waiting = match std::mem::replace(&mut doorbell.waiting, DoorbellWait::Over) {
+            DoorbellWait::Over => return Ok(()),
+            DoorbellWait::Reading(key) => match self.inflight.poll(key, Waker::noop()) {
+                Polled::Waiting(key) | Polled::NewWaker(key) => DoorbellWait::Reading(key),
+                Polled::Ready(read, outcome) => {
+                    doorbell.count += read.count(outcome);
+                    next_wait(&mut self.inflight, doorbell.fd, outcome)?
+                }
+            },
+            DoorbellWait::Polling(key) => match self.inflight.poll(key, Waker::noop()) {
+                Polled::Waiting(key) | Polled::NewWaker(key) => DoorbellWait::Polling(key),
+                Polled::Ready(_, outcome) => next_wait(&mut self.inflight, doorbell.fd, outcome)?,
+            },
+        };
+        Ok(())
+    }
+}
+
+/// How to wait for the doorbell after a wait that ended with `outcome`.
+fn next_wait(inflight: &mut Inflight, fd: RawFd, outcome: Outcome) -> io::Result<DoorbellWait> {
+    if inflight.is_closing() {
+        return Ok(DoorbellWait::Over);
+    }
+    match outcome.into_result() {
+        Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {
+            // Reading again at once would spin on kernels that do not wait in reads of non-blocking descriptors.
+            Ok(DoorbellWait::Polling(
+                inflight.start(DoorbellPoll::new(fd), None),
+            ))
+        }
+        Err(error) if !matches!(error.raw_os_error(), Some(libc::EINTR | libc::ECANCELED)) => {
+            Err(error)
+        }
+        Ok(_) | Err(_) => Ok(DoorbellWait::Reading(
+            inflight.start(DoorbellRead::new(fd), None),
+        )),
+    }
+}
+
+/// The operations that a driver leaks because the kernel did not give them back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LeakReport {
+    operations: BTreeMap<&'static str, usize>,
+}
+
+impl LeakReport {
+    /// How many operations leak.
+    pub(crate) fn operation_count(&self) -> usize {
+        self.operations.values().sum()
+    }
+}
+
+impl fmt::Display for LeakReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.operations.is_empty() {
+            return f.write_str("no operations leaked");
+        }
+        f.write_str("leaked operations:")?;
+        for (name, count) in &self.operations {
+            write!(f, " {name} {count}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,53 @@
+//! I/O: operations in flight, and the ring that runs them.
+//!
+//! Reading order: [`op`] tells the life of an operation; [`inflight`] keeps the records; [`backend`] is the border to
+//! the kernel, [`uring`] what lies behind it, and [`probe`] the errors of getting there; [`driver`] puts them together
+//! for the shard, and [`future`] for those who await. [`buffer`] says what can be read into and written from,
+//! [`socket`] keeps the directions of a socket in order, and [`ops`] has one file for each operation.
+//!
+//! Everything here belongs to one shard and stays on its thread. The shard owns the [`Driver`] in a `RefCell`, takes
+//! turns with it, and runs the [`Effects`] of a turn after the borrow. Tasks reach it through the current shard.
+
+mod backend;
+pub mod buffer;
+mod driver;
+#[cfg(test)]
+mod fake;
+mod future;
+mod inflight;
+mod op;
+pub(crate) mod ops;
+mod probe;
+pub(crate) mod socket;
+#[cfg(test)]
+mod tests;
+mod uring;
+
+pub(crate) use self::backend::Wait;
+pub(crate) use self::driver::{Driver, LeakReport};
+pub(crate) use self::future::Op;
+pub(crate) use self::op::Effects;
+pub use self::probe::BackendError;
+
+/// The size of a shard's ring, and where its helpers may run.
+#[derive(Clone, Debug)]
+pub(crate) struct RingConfig {
+    /// Entries of the submission queue: how many operations one enter can hand over. Rounded up to a power of two,
+    /// and halved while memory is short.
+    pub(crate) submission_entries: u32,
+    /// Entries of the completion queue, at least twice the submission queue's.
+    pub(crate) completion_entries: u32,
+    /// The CPUs the kernel's helper threads of this ring may use; empty to leave them where the shard is.
+    pub(crate) worker_cpus: Vec<usize>,
+}
+
+impl Default for RingConfig {
+    /// About 48 KiB of locked memory.
+    fn default() -> RingConfig {
+        RingConfig {
+            submission_entries: 256,
+            completion_entries: 2048,
+            worker_cpus: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The life of an operation, and what dropping its future means at each point of it.
+//!
+//! An operation is one thing asked of the kernel: a receive, an accept, a connect. Everything the kernel may read
+//! or write for it (the buffer, the address, the message header, the open socket) is its *payload*. The payload is
+//! moved into a record of [`Inflight`](super::inflight::Inflight) when the operation starts and stays at that address, owned by the record and
+//! by nothing else, until the kernel has said its last word. The future that waits for it holds a key, never a
+//! pointer: forgetting the future, or losing it in a reference cycle, cannot free a buffer.
+//!
+//! ```text
+//!            start            pushed to the backend           final completion          poll takes the payload
+//!  (none) ─────────► Queued ───────────────────────► Submitted ────────────────► Done ─────────────────────────► (free)
+//!                      │                                │   │                      │
+//!            handle    │                 cancel, handle │   │ handle dropped       │ handle dropped:
+//!            dropped:  │                 kept           ▼   │                      │ orphan hook, free
+//!            payload   │                       Cancelling ──┼── final completion ─►│
+//!            dropped,  ▼                                │   │
+//!            free    (free)              handle dropped ▼   ▼
+//!                                                     Orphaned ── final completion: orphan hook ─► (free)
+//! ```
+//!
+//! * **Queued**: the record waits in the backlog; the kernel knows nothing. Dropping the handle unlinks the record
+//!   in constant time: the operation never happens and the payload is dropped at once.
+//! * **Submitted**: the backend has the entry. Dropping the handle asks for a cancel and leaves the record, with
+//!   its payload, as *Orphaned*.
+//! * **Cancelling**: a cancel was asked for, the handle still waits. Whatever the kernel answers is delivered: a
+//!   success that wins the race against its own cancel is a success.
+//! * **Orphaned**: nobody waits. The final completion hands payload and result to the orphan hook of the operation,
+//!   which puts back what the kernel gave (closes an accepted socket, keeps received bytes for the next receive).
+//! * **Done**: the result waits for the handle. Dropping the handle runs the orphan hook, for the same reason.
+//!
+//! Three rules hold throughout:
+//!
+//! * Only the *final* completion of an operation (the one not marked [`Flags::MORE`]) ends a record. The completion
+//!   of a cancel request frees nothing, whatever it says: "not found" and "already running" both mean that the
+//!   completion of the target is still to come, or is already in the queue behind it.
+//! * A cancel request is never dropped. Records that want one form a list of their own, which is served before the
+//!   backlog, so that a full queue delays a cancel but cannot lose it. A record whose final completion arrives
+//!   while it is still on that list leaves the list and no cancel is sent.
+//! * No code of a user runs while the driver is borrowed. Wakers to wake and payloads to drop are collected in
+//!   [`Effects`] and run by the caller once the borrow has ended, because both may call straight back.
+#![expect(
+    unsafe_code,
+    reason = "operations promise the kernel addresses, which only their author can vouch for"
+)]
+
+use std::fmt;
+use std::io;
+use std::task::Waker;
+
+use super::backend::EntryKind;
+use super::inflight::Garbage;
+
+/// Names one operation of one driver: a slot, and which use of that slot.
+///
+/// The generation counts the uses of a slot and wraps after 2^32 of them. A stale completion could only be taken for
+/// a live one if it stayed in the kernel while its slot was used four billion times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct OpId {
+    /// Invariant: below [`OpId::INDEX_END`].
+    pub(super) index: u32,
+    pub(super) generation: u32,
+}
+
+impl OpId {
+    /// Slots are numbered below this: the highest bit of a token's low half marks a cancel.
+    pub(super) const INDEX_END: u32 = CANCEL_BIT;
+
+    /// The value the backend hands back with each completion of this operation.
+    pub(super) fn token(self) -> u64 {
+        debug_assert!(
+            self.index < Self::INDEX_END,
+            "slot index {} out of range",
+            self.index
+        );
+        u64::from(self.generation) << 32 | u64::from(self.index)
+    }
+
+    /// The value the backend hands back with the completion of a request to cancel this operation.
+    pub(super) fn cancel_token(self) -> u64 {
+        self.token() | u64::from(CANCEL_BIT)
+    }
+}
+
+const CANCEL_BIT: u32 = 1 << 31;
+
+/// What a completion is about, read from its token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Token {
+    /// The operation itself.
+    Operation(OpId),
+    /// The request to cancel it.
+    Cancel(OpId),
+}
+
+impl Token {
+    pub(super) fn decode(token: u64) -> Token {
+        let [g0, g1, g2, g3, i0, i1, i2, i3] = token.to_be_bytes();
+        let low = u32::from_be_bytes([i0, i1, i2, i3]);
+        let id = OpId {
+            index: low & !CANCEL_BIT,
+            generation: u32::from_be_bytes([g0, g1, g2, g3]),
+        };
+        if low & CANCEL_BIT == 0 {
+            Token::Operation(id)
+        } else {
+            Token::Cancel(id)
+        }
+    }
+}
+
+/// What a backend says about an operation besides its result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Flags(u8);
+
+impl Flags {
+    /// Further completions of the same operation follow.
+    pub(crate) const MORE: Flags = Flags(1);
+    /// The socket held more data after this receive.
+    pub(crate) const SOCKET_NONEMPTY: Flags = Flags(1 << 1);
+
+    pub(crate) fn contains(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    pub(crate) fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
+/// One completion as a backend reports it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Completion {
+    /// The token of the entry that completed.
+    pub(crate) token: u64,
+    /// The result: a count or descriptor, or a negated `errno`.
+    pub(crate) result: i32,
+    pub(crate) flags: Flags,
+}
+
+/// How an operation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// The result: a count or descriptor, or a negated `errno`.
+    pub(crate) result: i32,
+    pub(crate) flags: Flags,
+}
+
+impl Outcome {
+    /// The outcome of an operation that was cancelled before it did anything.
+    pub(crate) const CANCELLED: Outcome = Outcome {
+        result: -libc::ECANCELED,
+        flags: Flags(0),
+    };
+
+    /// The count or descriptor, or the error.
+    pub(crate) fn into_result(self) -> io::Result<u32> {
+        u32::try_from(self.result)
+            .map_err(|_| io::Error::from_raw_os_error(self.result.wrapping_neg()))
+    }
+}
+
+/// One kind of operation: its payload, how it is described to the kernel, and what its end means.
+///
+/// # Safety
+///
+/// Every address in the entry that [`entry`](Self::entry) returns must point into memory that
+///
+/// * is part of `self` where it lies, or is owned (or kept alive) by `self`,
+/// * stays valid and in place until `self` is moved, consumed or dropped, and
+/// * nobody reads while the kernel may write it, nor writes while the kernel may read it.
+///
+/// The caller keeps `self` in place, untouched, from that call to the final completion.
+pub(crate) unsafe trait Operation: 'static {
+    /// What waiting for the operation yields.
+    type Output;
+
+    /// The name reported when the operation is leaked at shutdown.
+    const NAME: &'static str;
+
+    /// Describes the operation to the kernel. Called once, with `self` at its final address.
+    fn entry(&mut self) -> EntryKind;
+
+    /// Turns payload and result into the output. The kernel is done with `self`.
+    ///
+    /// `outcome` is an `io::Error` of our own when the operation was refused before it started.
+    fn complete(self, outcome: io::Result<Outcome>) -> Self::Output;
+
+    /// Disposes of an operation that nobody waits for any more. The kernel is done with `self`.
+    ///
+    /// The result may still carry something that must not be lost, a descriptor above all: there is no default on
+    /// purpose. Runs with the driver free, on the operation's own shard, or wherever the driver is dropped.
+    fn orphan(self, outcome: Outcome);
+}
+
+/// What the driver wants done once it is no longer borrowed.
+///
+/// Running the effects runs foreign code: wakers, and the destructors of buffers. Both may start, poll or drop
+/// operations of the same driver.
+#[derive(Default)]
+#[must_use = "wakers in here are tasks that never run again"]
+pub(crate) struct Effects {
+    pub(super) wakers: Vec<Waker>,
+    pub(super) garbage: Vec<Garbage>,
+}
+
+impl Effects {
+    /// Whether there is nothing to do.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.wakers.is_empty() && self.garbage.is_empty()
+    }
+
+    /// Wakes every task whose operation ended, then disposes of orphans. Keeps its memory for the next turn.
+    pub(crate) fn run(&mut self) {
+        for waker in self.wakers.drain(..) {
+            waker.wake();
+        }
+        self.garbage.clear();
+    }
+}
+
+impl fmt::Debug for Effects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Effects")
+            .field("wakers", &self.wakers.len())
+            .field("garbage", &self.garbage.len())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn token_round_trips_at_the_edges() {
+        for index in [0, 1, OpId::INDEX_END - 1] {
+            for generation in [0, 1, u32::MAX] {
+                let id = OpId { index, generation };
+                assert_eq!(Token::decode(id.token()), Token::Operation(id));
+                assert_eq!(Token::decode(id.cancel_token()), Token::Cancel(id));
+            }
+        }
+    }
+
+    #[test]
+    fn negative_results_are_errors_of_the_system() {
+        let outcome = Outcome {
+            result: -libc::ECONNRESET,
+            flags: Flags::default(),
+        };
+        assert_eq!(
+            outcome.into_result().unwrap_err().kind(),
+            io::ErrorKind::ConnectionReset
+        );
+        assert_eq!(
+            Outcome {
+                result: 7,
+                flags: Flags::MORE
+            }
+            .into_result()
+            .unwrap(),
+            7
+        );
+    }
+}

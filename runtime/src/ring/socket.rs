@@ -1,0 +1,158 @@
+//! An open socket, shared by its handles and by the operations in flight on it.
+//!
+//! A socket closes when the last reference goes. An operation in flight holds one, so the number of a descriptor is
+//! not given out again while the kernel may still act on it.
+//!
+//! A socket has two *lanes*, inbound and outbound, and each has at most one operation in flight. Two sends on one
+//! socket could overtake each other, and a receive that starts while a cancelled one is still on its way out could
+//! see the bytes after those that the cancelled one already took. Whoever wants to start an operation takes the lane
+//! first and waits if it is busy. The lane goes into the payload and is released when the payload ends: with its
+//! result, or with the final completion of an operation that nobody waits for.
+//!
+//! What such an orphaned inbound operation brought home (received bytes, an accepted connection) is kept at the socket
+//! for whoever takes the lane next. That makes receives and accepts safe to cancel: nothing is lost, unless the socket
+//! goes too.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::future::poll_fn;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+/// An open socket. `K` holds what cancelled inbound operations brought home.
+pub(crate) struct Socket<K> {
+    fd: OwnedFd,
+    inbound: Lane,
+    outbound: Lane,
+    kept: RefCell<K>,
+}
+
+impl<K: Default + 'static> Socket<K> {
+    pub(crate) fn new(fd: OwnedFd) -> Rc<Socket<K>> {
+        Rc::new(Socket {
+            fd,
+            inbound: Lane::default(),
+            outbound: Lane::default(),
+            kept: RefCell::default(),
+        })
+    }
+
+    /// Waits for the right to receive or accept.
+    pub(crate) async fn take_inbound(self: &Rc<Self>) -> Inbound<K> {
+        self.inbound.take().await;
+        Inbound {
+            socket: Rc::clone(self),
+        }
+    }
+
+    /// Waits for the right to send.
+    pub(crate) async fn take_outbound(self: &Rc<Self>) -> Outbound<K> {
+        self.outbound.take().await;
+        Outbound {
+            socket: Rc::clone(self),
+        }
+    }
+}
+
+impl<K> AsFd for Socket<K> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl<K> AsRawFd for Socket<K> {
+    fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
+impl<K> fmt::Debug for Socket<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Socket")
+            .field("fd", &self.fd)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The right to run the one inbound operation of a socket. Keeps it open; released when dropped.
+#[derive(Debug)]
+pub(crate) struct Inbound<K> {
+    socket: Rc<Socket<K>>,
+}
+
+impl<K> Inbound<K> {
+    pub(crate) fn fd(&self) -> RawFd {
+        self.socket.fd.as_raw_fd()
+    }
+
+    /// Looks at what cancelled operations brought home.
+    pub(crate) fn with_kept<R>(&self, f: impl FnOnce(&mut K) -> R) -> R {
+        f(&mut self.socket.kept.borrow_mut())
+    }
+
+    /// Whether anyone but this operation still holds the socket.
+    pub(crate) fn is_shared(&self) -> bool {
+        Rc::strong_count(&self.socket) > 1
+    }
+}
+
+impl<K> Drop for Inbound<K> {
+    fn drop(&mut self) {
+        self.socket.inbound.release();
+    }
+}
+
+/// The right to run the one outbound operation of a socket. Keeps it open; released when dropped.
+#[derive(Debug)]
+pub(crate) struct Outbound<K> {
+    socket: Rc<Socket<K>>,
+}
+
+impl<K> Outbound<K> {
+    pub(crate) fn fd(&self) -> RawFd {
+        self.socket.fd.as_raw_fd()
+    }
+}
+
+impl<K> Drop for Outbound<K> {
+    fn drop(&mut self) {
+        self.socket.outbound.release();
+    }
+}
+
+/// One direction of a socket.
+#[derive(Debug, Default)]
+struct Lane {
+    is_busy: Cell<bool>,
+    waiting: RefCell<Vec<Waker>>,
+}
+
+impl Lane {
+    async fn take(&self) {
+        poll_fn(|cx| {
+            if !self.is_busy.replace(true) {
+                return Poll::Ready(());
+            }
+            let is_known = self
+                .waiting
+                .borrow()
+                .iter()
+                .any(|waker| waker.will_wake(cx.waker()));
+            if !is_known {
+                let waker = cx.waker().clone();
+                self.waiting.borrow_mut().push(waker);
+            }
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Wakes all who wait: the first to be polled takes the lane, and one that lost interest holds up nobody.
+    fn release(&self) {
+        self.is_busy.set(false);
+        for waker in self.waiting.take() {
+            waker.wake();
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! The io_uring backend.
+//!
+//! The ring is made on the thread that uses it and never leaves it: with deferred task work the kernel refuses every
+//! other thread. Three habits of the kernel shape this file:
+//!
+//! * A ring with deferred task work completes nothing until it is entered with `GETEVENTS`. The crate's `submit` leaves
+//!   that flag out in some cases, so every enter here is spelled out, flag included.
+//! * One enter runs about twenty deferred completions, then returns and leaves `TASKRUN` set. Looking at the completion
+//!   queue alone would miss the rest: [`Backend::wants_enter`] looks at the flags too.
+//! * A wait with an operation pending counts as waiting for a disk and shows as 100 % iowait, unless the kernel is
+//!   told otherwise (`NO_IOWAIT`, since 6.15).
+#![expect(
+    unsafe_code,
+    reason = "maps entries to submission queue entries and enters the kernel"
+)]
+
+use std::fmt;
+use std::io;
+use std::mem;
+use std::ptr::NonNull;
+use std::time::Duration;
+
+use io_uring::squeue;
+use io_uring::types::{Fd, SubmitArgs, Timespec};
+use io_uring::{CompletionQueue, EnterFlags, IoUring, SubmissionQueue, Submitter, cqueue, opcode};
+
+use super::RingConfig;
+use super::backend::{Attempt, Backend, Entry, EntryKind, Extent, Wait};
+use super::op::{Completion, Flags};
+use super::probe::{self, BackendError};
+
+/// `IORING_RECVSEND_POLL_FIRST`: the crate has no name for it.
+const POLL_FIRST: u16 = 1;
+/// The smallest queues worth having. Halving stops here.
+const SUBMISSION_ENTRIES_MIN: u32 = 32;
+const COMPLETION_ENTRIES_MIN: u32 = 128;
+
+/// One ring.
+pub(crate) struct Uring {
+    /// Invariant: from [`Box::leak`], freed in `drop` only. Only shared references to the ring are made, so that the
+    /// one in `submitter` stays valid.
+    ring: NonNull<IoUring>,
+    /// Borrows `*ring`; it remembers the registered descriptor of the ring. `None` only while dropping.
+    submitter: Option<Submitter<'static>>,
+    flavour: Flavour,
+    /// Flags for an enter that waits.
+    wait_flags: EnterFlags,
+}
+
+/// How completions get into the queue: the rungs of the ladder, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flavour {
+    /// Deferred to our own enter, without the indirection array (6.6).
+    DeferNoArray,
+    /// Deferred to our own enter (6.1).
+    Defer,
+    /// At the next system call, without an interrupt (5.19).
+    Cooperative,
+    /// Whenever the kernel likes.
+    Plain,
+}
+
+impl Flavour {
+    const LADDER: [Flavour; 4] = [
+        Flavour::DeferNoArray,
+        Flavour::Defer,
+        Flavour::Cooperative,
+        Flavour::Plain,
+    ];
+
+    /// Whether the kernel is new enough (5.19) to be asked to wait for data before a receive.
+    fn can_poll_first(self) -> bool {
+        self != Flavour::Plain
+    }
+
+    fn build(self, submission_entries: u32, completion_entries: u32) -> io::Result<IoUring> {
+        let mut builder = IoUring::builder();
+        builder
+            .dontfork()
+            .setup_cqsize(completion_entries)
+            .setup_clamp();
+        match self {
+            Flavour::DeferNoArray => {
+                builder
+                    .setup_single_issuer()
+                    .setup_defer_taskrun()
+                    .setup_taskrun_flag();
+                builder.setup_submit_all().setup_no_sqarray();
+            }
+            Flavour::Defer => {
+                builder
+                    .setup_single_issuer()
+                    .setup_defer_taskrun()
+                    .setup_taskrun_flag();
+                builder.setup_submit_all();
+            }
+            Flavour::Cooperative => {
+                builder
+                    .setup_coop_taskrun()
+                    .setup_taskrun_flag()
+                    .setup_submit_all();
+            }
+            Flavour::Plain => {}
+        }
+        builder.build(submission_entries)
+    }
+}
+
+impl Uring {
+    /// Makes a ring for the calling thread, checks that it can do what is needed, and runs one no-op through it.
+    pub(crate) fn new(config: &RingConfig) -> Result<Uring, BackendError> {
+        let (ring, flavour) = build(config)?;
+        probe::check_features(ring.params())?;
+        probe::check_operations(&ring.submitter())?;
+        let wait_flags = if ring.params().is_feature_no_iowait() {
+            EnterFlags::GETEVENTS | EnterFlags::NO_IOWAIT
+        } else {
+            EnterFlags::GETEVENTS
+        };
+        let ring = NonNull::from(Box::leak(Box::new(ring)));
+        // SAFETY: leaked just above, and freed only in `drop`, after the submitter.
+        let mut submitter = unsafe { ring.as_ref() }.submitter();
+        // Saves a descriptor look-up with each enter. Older kernels do without.
+        submitter.register_ring_fd().ok();
+        if let Some(cpus) = cpu_set(&config.worker_cpus) {
+            // The kernel's helper threads inherit the one CPU the shard is pinned to, and would compete with it.
+            // Older kernels cannot be told otherwise, and work all the same.
+            submitter.register_iowq_aff(&cpus).ok();
+        }
+        let mut uring = Uring {
+            ring,
+            submitter: Some(submitter),
+            flavour,
+            wait_flags,
+        };
+        probe::round_trip(&mut uring)?;
+        Ok(uring)
+    }
+
+    fn ring(&self) -> &IoUring {
+        // SAFETY: by the invariant of `ring`.
+        unsafe { self.ring.as_ref() }
+    }
+
+    fn submission(&self) -> SubmissionQueue<'_> {
+        // SAFETY: the queue is made and dropped within one method call of this `!Sync` type, so no second exists.
+        unsafe { self.ring().submission_shared() }
+    }
+
+    fn completion(&self) -> CompletionQueue<'_> {
+        // SAFETY: as a method of a `!Sync` type that lets none of the queues out, and never nests them.
+        unsafe { self.ring().completion_shared() }
+    }
+
+    fn enter_kernel<T>(
+        &self,
+        min_complete: u32,
+        flags: EnterFlags,
+        argument: Option<&T>,
+    ) -> io::Result<usize> {
+        let to_submit =
+            u32::try_from(self.submission().len()).expect("a queue of at most 2^15 entries");
+        let submitter = self
+            .submitter
+            .as_ref()
+            .expect("the submitter lives as long as the ring");
+        // SAFETY: `argument` is what `flags` says: `SubmitArgs` with `EXT_ARG`, else nothing. The addresses in the
+        // submitted entries are kept valid by the records they come from.
+        unsafe { submitter.enter(to_submit, min_complete, flags.bits(), argument) }
+    }
+}
+
+impl Backend for Uring {
+    fn push(&mut self, entry: &Entry) -> bool {
+        let entry = translate(entry.kind, self.flavour).user_data(entry.token);
+        // SAFETY: the record that the entry describes keeps its addresses valid until the final completion.
+        unsafe { self.submission().push(&entry) }.is_ok()
+    }
+
+    fn enter(&mut self, wait: Wait) -> io::Result<()> {
+        let entered = match wait {
+            Wait::Poll | Wait::Until(Some(Duration::ZERO)) => {
+                self.enter_kernel::<libc::sigset_t>(0, EnterFlags::GETEVENTS, None)
+            }
+            Wait::Until(None) => self.enter_kernel::<libc::sigset_t>(1, self.wait_flags, None),
+            Wait::Until(Some(timeout)) => {
+                let timeout = Timespec::from(timeout);
+                let arguments = SubmitArgs::new().timespec(&timeout);
+                self.enter_kernel(1, self.wait_flags | EnterFlags::EXT_ARG, Some(&arguments))
+            }
+        };
+        let Err(error) = entered else { return Ok(()) };
+        match error.raw_os_error() {
+            // A signal, or the end of the time: nothing was lost. Out of memory for requests, or completions piled
+            // up: what was not taken stays in the queue, and reaping makes room.
+            Some(libc::EINTR | libc::ETIME | libc::EAGAIN | libc::EBUSY) => Ok(()),
+            Some(libc::EBADR) => Err(io::Error::other(
+                "the kernel dropped a completion for want of memory",
+            )),
+            _ => Err(error),
+        }
+    }
+
+    fn reap(&mut self, mut sink: impl FnMut(Completion)) {
+        for entry in self.completion() {
+            sink(Completion {
+                token: entry.user_data(),
+                result: entry.result(),
+                flags: flags_of(entry.flags()),
+            });
+        }
+    }
+
+    fn has_completions(&self) -> bool {
+        !self.completion().is_empty()
+    }
+
+    fn wants_enter(&self) -> bool {
+        let queue = self.submission();
+        !queue.is_empty() || queue.taskrun() || queue.cq_overflow()
+    }
+
+    fn name(&self) -> &'static str {
+        "io_uring"
+    }
+}
+
+impl Drop for Uring {
+    fn drop(&mut self) {
+        if let Some(mut submitter) = self.submitter.take() {
+            // Fails where registering failed.
+            submitter.unregister_ring_fd().ok();
+        }
+        // SAFETY: leaked from a box in `new`; the submitter, the only borrow, is gone.
+        drop(unsafe { Box::from_raw(self.ring.as_ptr()) });
+    }
+}
+
+impl fmt::Debug for Uring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Uring")
+            .field("flavour", &self.flavour)
+            .field("params", self.ring().params())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Climbs down the ladder until the kernel takes the flags, with smaller queues each time memory is short.
+fn build(config: &RingConfig) -> Result<(IoUring, Flavour), BackendError> {
+    let mut submission = config.submission_entries.max(1);
+    let mut completion = config.completion_entries.max(submission.saturating_mul(2));
+    loop {
+        let mut error = io::Error::from_raw_os_error(libc::EINVAL);
+        for flavour in Flavour::LADDER {
+            match flavour.build(submission, completion) {
+                Ok(ring) => return Ok((ring, flavour)),
+                Err(refused) => error = refused,
+            }
+            if error.raw_os_error() != Some(libc::EINVAL) {
+                break;
+            }
+        }
+        let is_smallest =
+            submission <= SUBMISSION_ENTRIES_MIN && completion <= COMPLETION_ENTRIES_MIN;
+        if error.raw_os_error() != Some(libc::ENOMEM) || is_smallest {
+            return Err(BackendError::setup(error));
+        }
+        submission = (submission / 2).max(SUBMISSION_ENTRIES_MIN.min(submission));
+        completion = (completion / 2).max(COMPLETION_ENTRIES_MIN.min(completion));
+    }
+}
+
+fn translate(kind: EntryKind, flavour: Flavour) -> squeue::Entry {
+    match kind {
+        EntryKind::Nop => opcode::Nop::new().build(),
+        EntryKind::Accept {
+            fd,
+            address,
+            address_len,
+        } => opcode::Accept::new(Fd(fd), address, address_len)
+            .flags(libc::SOCK_CLOEXEC)
+            .build(),
+        EntryKind::Connect {
+            fd,
+            address,
+            address_len,
+        } => opcode::Connect::new(Fd(fd), address, address_len).build(),
+        EntryKind::Recv {
+            fd,
+            ptr,
+            len,
+            attempt,
+        } => {
+            let wait_first = attempt == Attempt::WhenReadable && flavour.can_poll_first();
+            opcode::Recv::new(Fd(fd), ptr, len)
+                .ioprio(if wait_first { POLL_FIRST } else { 0 })
+                .build()
+        }
+        EntryKind::Send {
+            fd,
+            ptr,
+            len,
+            extent,
+        } => {
+            let extent = match extent {
+                Extent::Some => 0,
+                Extent::All => libc::MSG_WAITALL,
+            };
+            opcode::Send::new(Fd(fd), ptr, len)
+                .flags(libc::MSG_NOSIGNAL | extent)
+                .build()
+        }
+        EntryKind::SendMessage { fd, message } => opcode::SendMsg::new(Fd(fd), message)
+            .flags(libc::MSG_NOSIGNAL.cast_unsigned())
+            .build(),
+        EntryKind::Shutdown { fd, how } => opcode::Shutdown::new(Fd(fd), how).build(),
+        EntryKind::Read { fd, ptr, len } => opcode::Read::new(Fd(fd), ptr, len).build(),
+        EntryKind::PollReadable { fd } => {
+            let events = u32::from(libc::POLLIN.cast_unsigned());
+            opcode::PollAdd::new(Fd(fd), events).build()
+        }
+        EntryKind::Cancel { target } => opcode::AsyncCancel::new(target).build(),
+    }
+}
+
+/// The CPUs as the kernel takes them; `None` for an empty list.
+fn cpu_set(cpus: &[usize]) -> Option<libc::cpu_set_t> {
+    let set_size = usize::try_from(libc::CPU_SETSIZE).expect("a positive constant");
+    // SAFETY: a bit set, for which all zeroes is the empty set.
+    let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
+    for &cpu in cpus.iter().filter(|&&cpu| cpu < set_size) {
+        // SAFETY: the index is within the set.
+        unsafe { libc::CPU_SET(cpu, &mut set) };
+    }
+    (!cpus.is_empty()).then_some(set)
+}
+
+fn flags_of(flags: u32) -> Flags {
+    let mut seen = Flags::default();
+    if cqueue::more(flags) {
+        seen = seen.with(Flags::MORE);
+    }
+    if cqueue::sock_nonempty(flags) {
+        seen = seen.with(Flags::SOCKET_NONEMPTY);
+    }
+    seen
+}
