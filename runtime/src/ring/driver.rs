@@ -33,6 +33,8 @@ pub(crate) struct Driver {
     backend: AnyBackend,
     inflight: Inflight,
     doorbell: Option<Doorbell>,
+    /// What came up outside of a turn; the next turn hands it out.
+    deferred: Effects,
     enters: u64,
 }
 
@@ -69,6 +71,7 @@ impl Driver {
             backend,
             inflight: Inflight::new(),
             doorbell: None,
+            deferred: Effects::default(),
             enters: 0,
         }
     }
@@ -93,15 +96,16 @@ impl Driver {
         self.inflight.drop_handle(key)
     }
 
-    /// Whether a turn would enter the kernel, or should: something waits to be handed over, or the kernel holds
-    /// completions back until it is entered.
+    /// Whether a turn has something to do without waiting: operations or cancels to hand over, completions to take, or
+    /// completions that the kernel holds back until it is entered. Two loads and no system call: what a spinning
+    /// shard watches.
     pub(crate) fn needs_enter(&self) -> bool {
-        self.inflight.wants_flush() || self.backend.wants_enter()
+        self.must_enter() || self.backend.has_completions()
     }
 
-    /// Whether a turn would find completions, without waiting. What a spinning shard watches.
-    pub(crate) fn has_completions(&self) -> bool {
-        self.backend.has_completions() || self.backend.wants_enter()
+    /// Whether operations or cancels wait to be handed over.
+    pub(crate) fn has_unsubmitted(&self) -> bool {
+        self.inflight.wants_flush()
     }
 
     /// Hands over what is queued, waits as told, and takes note of what completed.
@@ -113,6 +117,7 @@ impl Driver {
     ///
     /// If the backend broke down. The driver is of no further use; its memory stays valid.
     pub(crate) fn turn(&mut self, wait: Wait, effects: &mut Effects) -> io::Result<()> {
+        effects.append(&mut self.deferred);
         let mut wait = if effects.is_empty() { wait } else { Wait::Poll };
         for _ in 0..ENTERS_PER_TURN_MAX {
             if !self.flush() {
@@ -123,7 +128,7 @@ impl Driver {
                 self.backend.enter(wait)?;
             }
             self.reap(effects);
-            if !self.needs_enter() {
+            if !self.must_enter() {
                 break;
             }
             wait = Wait::Poll;
@@ -158,8 +163,8 @@ impl Driver {
     /// Cancels all operations, the doorbell's included, and whatever is started from now on.
     ///
     /// Turns have to follow until [`live_ops`](Self::live_ops) is zero. May be repeated to ask again.
-    pub(crate) fn begin_teardown(&mut self, effects: &mut Effects) {
-        self.inflight.cancel_all(effects);
+    pub(crate) fn begin_teardown(&mut self) {
+        self.inflight.cancel_all(&mut self.deferred);
     }
 
     /// The number of operations that are queued or with the kernel. Exact, and includes the doorbell.
@@ -169,11 +174,14 @@ impl Driver {
 
     /// What the kernel still has. Its memory and descriptors are leaked when the driver is dropped.
     pub(crate) fn leak_remaining(&mut self) -> LeakReport {
-        let mut operations = BTreeMap::new();
+        let mut names = BTreeMap::new();
         for name in self.inflight.in_kernel() {
-            *operations.entry(name).or_default() += 1;
+            *names.entry(name).or_default() += 1;
         }
-        LeakReport { operations }
+        LeakReport {
+            operations: names.values().sum(),
+            names,
+        }
     }
 
     /// How often the kernel was entered.
@@ -189,6 +197,10 @@ impl Driver {
     /// The name of the backend.
     pub(crate) fn backend_name(&self) -> &'static str {
         self.backend.name()
+    }
+
+    fn must_enter(&self) -> bool {
+        self.inflight.wants_flush() || self.backend.wants_enter()
     }
 
     fn reap(&mut self, effects: &mut Effects) {
@@ -245,24 +257,17 @@ fn next_wait(inflight: &mut Inflight, fd: RawFd, outcome: Outcome) -> io::Result
 /// The operations that a driver leaks because the kernel did not give them back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LeakReport {
-    operations: BTreeMap<&'static str, usize>,
-}
-
-impl LeakReport {
-    /// How many operations leak.
-    pub(crate) fn operation_count(&self) -> usize {
-        self.operations.values().sum()
-    }
+    /// How many there are.
+    pub(crate) operations: usize,
+    /// How many there are of each name.
+    names: BTreeMap<&'static str, usize>,
 }
 
 impl fmt::Display for LeakReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.operations.is_empty() {
-            return f.write_str("no operations leaked");
-        }
-        f.write_str("leaked operations:")?;
-        for (name, count) in &self.operations {
-            write!(f, " {name} {count}")?;
+        write!(f, "{} operations leaked", self.operations)?;
+        for (name, count) in &self.names {
+            write!(f, ", {count} {name}")?;
         }
         Ok(())
     }

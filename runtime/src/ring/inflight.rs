@@ -365,7 +365,7 @@ impl Inflight {
         }
         if let State::Orphaned(_) = state {
             let payload = Some(self.discard(index));
-            effects.garbage.push(Garbage {
+            effects.garbage.push_back(Garbage {
                 payload,
                 waker: None,
             });

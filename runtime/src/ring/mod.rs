@@ -34,9 +34,9 @@ pub use self::probe::BackendError;
 pub(crate) struct RingConfig {
     /// Entries of the submission queue: how many operations one enter can hand over. Rounded up to a power of two,
     /// and halved while memory is short.
-    pub(crate) submission_entries: u32,
+    pub(crate) sq_entries: u32,
     /// Entries of the completion queue, at least twice the submission queue's.
-    pub(crate) completion_entries: u32,
+    pub(crate) cq_entries: u32,
     /// The CPUs the kernel's helper threads of this ring may use; empty to leave them where the shard is.
     pub(crate) worker_cpus: Vec<usize>,
 }
@@ -45,8 +45,8 @@ impl Default for RingConfig {
     /// About 48 KiB of locked memory.
     fn default() -> RingConfig {
         RingConfig {
-            submission_entries: 256,
-            completion_entries: 2048,
+            sq_entries: 256,
+            cq_entries: 2048,
             worker_cpus: Vec::new(),
         }
     }

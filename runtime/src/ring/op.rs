@@ -43,6 +43,7 @@
     reason = "operations promise the kernel addresses, which only their author can vouch for"
 )]
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::task::Waker;
@@ -199,8 +200,8 @@ pub(crate) unsafe trait Operation: 'static {
 #[derive(Default)]
 #[must_use = "wakers in here are tasks that never run again"]
 pub(crate) struct Effects {
-    pub(super) wakers: Vec<Waker>,
-    pub(super) garbage: Vec<Garbage>,
+    pub(super) wakers: VecDeque<Waker>,
+    pub(super) garbage: VecDeque<Garbage>,
 }
 
 impl Effects {
@@ -209,12 +210,22 @@ impl Effects {
         self.wakers.is_empty() && self.garbage.is_empty()
     }
 
+    /// Takes over what another set holds.
+    pub(super) fn append(&mut self, other: &mut Effects) {
+        self.wakers.append(&mut other.wakers);
+        self.garbage.append(&mut other.garbage);
+    }
+
     /// Wakes every task whose operation ended, then disposes of orphans. Keeps its memory for the next turn.
+    ///
+    /// If one of them panics the rest stays, for the next call.
     pub(crate) fn run(&mut self) {
-        for waker in self.wakers.drain(..) {
+        while let Some(waker) = self.wakers.pop_front() {
             waker.wake();
         }
-        self.garbage.clear();
+        while let Some(garbage) = self.garbage.pop_front() {
+            drop(garbage);
+        }
     }
 }
 

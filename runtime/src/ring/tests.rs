@@ -59,9 +59,9 @@ unsafe impl Operation for Recv {
     fn orphan(self, _outcome: Outcome) {}
 }
 
-fn driver(submission_entries: u32) -> Driver {
+fn driver(sq_entries: u32) -> Driver {
     Driver::new(&RingConfig {
-        submission_entries,
+        sq_entries,
         ..RingConfig::default()
     })
     .unwrap()

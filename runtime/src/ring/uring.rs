@@ -73,12 +73,9 @@ impl Flavour {
         self != Flavour::Plain
     }
 
-    fn build(self, submission_entries: u32, completion_entries: u32) -> io::Result<IoUring> {
+    fn build(self, sq_entries: u32, cq_entries: u32) -> io::Result<IoUring> {
         let mut builder = IoUring::builder();
-        builder
-            .dontfork()
-            .setup_cqsize(completion_entries)
-            .setup_clamp();
+        builder.dontfork().setup_cqsize(cq_entries).setup_clamp();
         match self {
             Flavour::DeferNoArray => {
                 builder
@@ -102,7 +99,7 @@ impl Flavour {
             }
             Flavour::Plain => {}
         }
-        builder.build(submission_entries)
+        builder.build(sq_entries)
     }
 }
 
@@ -247,8 +244,8 @@ impl fmt::Debug for Uring {
 
 /// Climbs down the ladder until the kernel takes the flags, with smaller queues each time memory is short.
 fn build(config: &RingConfig) -> Result<(IoUring, Flavour), BackendError> {
-    let mut submission = config.submission_entries.max(1);
-    let mut completion = config.completion_entries.max(submission.saturating_mul(2));
+    let mut submission = config.sq_entries.max(1);
+    let mut completion = config.cq_entries.max(submission.saturating_mul(2));
     loop {
         let mut error = io::Error::from_raw_os_error(libc::EINVAL);
         for flavour in Flavour::LADDER {
