@@ -315,3 +315,99 @@ mod tests {
         assert_eq!(Arc::strong_count(&witness), 1);
     }
 }
+
+#[cfg(all(loom, test))]
+mod loom_tests {
+    use super::Queue;
+    use crate::{
+        inject::handshake::model::{Shard, explore},
+        sync::{Arc, thread},
+    };
+
+    /// Each producer pushes its values and announces every one; the shard gets all, in order.
+    fn producers(count: usize, values_each: usize) {
+        explore(3, move || {
+            let shared = Arc::new((Shard::new(), Queue::new()));
+            let threads: Vec<_> = (0..count)
+                .map(|producer| {
+                    let shared = Arc::clone(&shared);
+                    thread::spawn(move || {
+                        for value in 0..values_each {
+                            shared.1.push((producer, Box::new(value))).unwrap();
+                            shared.0.announce();
+                        }
+                    })
+                })
+                .collect();
+            let mut next = vec![0; count];
+            shared.0.run(0, || {
+                for (producer, value) in shared.1.take_all() {
+                    assert_eq!(*value, next[producer]);
+                    next[producer] += 1;
+                }
+                next.iter().all(|next| *next == values_each)
+            });
+            assert!(shared.1.close().next().is_none());
+            for thread in threads {
+                thread.join().unwrap();
+            }
+        });
+    }
+
+    #[test]
+    fn one_producer_is_heard() {
+        producers(1, 3);
+    }
+
+    #[test]
+    fn two_producers_are_heard() {
+        producers(2, 1);
+        producers(2, 2);
+    }
+
+    #[test]
+    fn three_producers_are_heard() {
+        producers(3, 1);
+    }
+
+    #[test]
+    fn a_push_against_the_closing_goes_through_or_comes_back() {
+        explore(3, || {
+            let queue = Arc::new(Queue::new());
+            let threads: Vec<_> = (0..2)
+                .map(|producer| {
+                    let queue = Arc::clone(&queue);
+                    thread::spawn(move || queue.push(producer).is_ok())
+                })
+                .collect();
+            let mut got: Vec<_> = queue.take_all().collect();
+            got.extend(queue.close());
+            assert!(queue.take_all().next().is_none());
+            for (producer, thread) in threads.into_iter().enumerate() {
+                let accepted = thread.join().unwrap();
+                assert_eq!(
+                    got.iter().filter(|value| **value == producer).count(),
+                    usize::from(accepted)
+                );
+            }
+            assert!(queue.is_empty());
+        });
+    }
+
+    #[test]
+    fn a_push_against_a_reopening_is_kept_or_comes_back() {
+        explore(3, || {
+            let queue = Arc::new(Queue::new());
+            assert!(queue.close().next().is_none());
+            let late = {
+                let queue = Arc::clone(&queue);
+                thread::spawn(move || queue.push(7).is_ok())
+            };
+            queue.reopen();
+            let mut got: Vec<_> = queue.take_all().collect();
+            let accepted = late.join().unwrap();
+            got.extend(queue.take_all());
+            assert_eq!(got.len(), usize::from(accepted));
+        });
+    }
+}

@@ -380,3 +380,152 @@ mod tests {
         assert_eq!(drained(&wakes), [2, 3]);
     }
 }
+
+#[cfg(all(loom, test))]
+mod loom_tests {
+    use super::Wakes;
+    use crate::{
+        inject::handshake::model::{Shard, explore},
+        sync::{
+            Arc,
+            atomic::{AtomicBool, Ordering::Relaxed},
+            thread,
+        },
+    };
+
+    /// One waker per entry of `slots`: it does its work, relaxed, and wakes that slot. The task in
+    /// a slot is done when it was polled after the work of all its wakers.
+    fn wakers(slots: &'static [u32]) {
+        explore(3, move || {
+            let work: Vec<_> = slots.iter().map(|_| AtomicBool::new(false)).collect();
+            let shared = Arc::new((Shard::new(), Wakes::new(), work));
+            for slot in slots {
+                shared.1.ensure(*slot);
+                shared.1.set_generation(*slot, 1);
+            }
+            let threads: Vec<_> = slots
+                .iter()
+                .enumerate()
+                .map(|(index, slot)| {
+                    let shared = Arc::clone(&shared);
+                    thread::spawn(move || {
+                        let (shard, wakes, work) = &*shared;
+                        work[index].store(true, Relaxed);
+                        if wakes.push(*slot, 1) {
+                            shard.announce();
+                        }
+                    })
+                })
+                .collect();
+            let (shard, wakes, work) = &*shared;
+            let mut done = vec![false; slots.len()];
+            shard.run(0, || {
+                wakes.drain(|woken| {
+                    for (index, slot) in slots.iter().enumerate() {
+                        done[index] |= *slot == woken && work[index].load(Relaxed);
+                    }
+                });
+                done.iter().all(|done| *done)
+            });
+            for thread in threads {
+                thread.join().unwrap();
+            }
+        });
+    }
+
+    #[test]
+    fn two_wakers_of_one_task_are_heard() {
+        wakers(&[0, 0]);
+    }
+
+    #[test]
+    fn two_wakers_of_two_tasks_are_heard() {
+        wakers(&[0, 1]);
+    }
+
+    #[test]
+    fn three_wakers_of_one_task_are_heard() {
+        wakers(&[0, 0, 0]);
+    }
+
+    #[test]
+    fn three_wakers_of_two_tasks_are_heard() {
+        wakers(&[0, 1, 0]);
+    }
+
+    #[test]
+    fn three_wakers_of_three_tasks_are_heard() {
+        wakers(&[0, 1, 2]);
+    }
+
+    /// The shard drains without being asked while two wakers push: after that, every cell is idle
+    /// and off the stack, or queued and on it.
+    #[test]
+    fn no_cell_stays_queued_without_being_on_the_stack() {
+        explore(3, || {
+            let wakes = Arc::new(Wakes::new());
+            for slot in 0..2 {
+                wakes.ensure(slot);
+            }
+            let threads: Vec<_> = (0..2)
+                .map(|slot| {
+                    let wakes = Arc::clone(&wakes);
+                    thread::spawn(move || {
+                        let _: bool = wakes.push(slot, 0);
+                        let _: bool = wakes.push(1 - slot, 0);
+                    })
+                })
+                .collect();
+            let mut seen = [0; 2];
+            wakes.drain(|slot| seen[slot as usize] += 1);
+            for thread in threads {
+                thread.join().unwrap();
+            }
+            wakes.drain(|slot| seen[slot as usize] += 1);
+            assert!(seen[0] >= 1 && seen[1] >= 1);
+            assert!(wakes.is_empty());
+            assert!(wakes.push(0, 0) && !wakes.push(1, 0));
+            let mut slots = Vec::new();
+            wakes.drain(|slot| slots.push(slot));
+            assert_eq!(slots, [0, 1]);
+        });
+    }
+
+    /// The slot changes hands while a waker of the old task and one of the new task wake it: the new
+    /// one is heard, and nothing stays behind that would swallow a later wake.
+    #[test]
+    fn a_stale_wake_does_not_swallow_a_fresh_one() {
+        explore(3, || {
+            let work = AtomicBool::new(false);
+            let shared = Arc::new((Shard::new(), Wakes::new(), work));
+            shared.1.ensure(0);
+            let stale = {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    if shared.1.push(0, 0) {
+                        shared.0.announce();
+                    }
+                })
+            };
+            shared.1.set_generation(0, 1);
+            let fresh = {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    shared.2.store(true, Relaxed);
+                    if shared.1.push(0, 1) {
+                        shared.0.announce();
+                    }
+                })
+            };
+            let mut done = false;
+            shared.0.run(0, || {
+                shared.1.drain(|_| done |= shared.2.load(Relaxed));
+                done
+            });
+            stale.join().unwrap();
+            fresh.join().unwrap();
+            shared.1.drain(|_| ());
+            assert!(shared.1.push(0, 1));
+        });
+    }
+}

@@ -39,7 +39,7 @@ use crate::sync::{
     Arc, CacheAligned,
     atomic::{
         AtomicBool, AtomicUsize,
-        Ordering::{Acquire, Relaxed, Release},
+        Ordering::{AcqRel, Acquire, Relaxed, Release},
     },
 };
 
@@ -50,6 +50,8 @@ pub(crate) const PAYLOAD_BYTES_MAX: usize = 256;
 /// The least capacity. Below it, a record of the largest size with its padding might not fit into
 /// an empty ring. Tiny under loom, whose models wrap round in a few steps.
 const CAPACITY_BYTES_MIN: usize = if cfg!(loom) { 64 } else { 4096 };
+/// A bit of the shared head, whose indices leave it free: the producer wants to hear of room.
+const WANTED: usize = 1;
 /// How many records the consumer takes before it gives their space back.
 const BATCH: usize = 32;
 
@@ -203,7 +205,9 @@ impl Drop for Storage {
 /// What both ends of a ring hold on to.
 pub(crate) struct RingShared {
     storage: Storage,
-    /// Up to where the consumer has given space back. Written by the consumer.
+    /// Up to where the consumer has given space back, and whether the producer asked to hear of the
+    /// next time ([`WANTED`]). Written by the consumer; the bit is set by the producer. One word holds
+    /// both, so that the question and the answer have an order and none is missed.
     head: CacheAligned<AtomicUsize>,
     /// Up to where records are published. Written by the producer.
     ///
@@ -266,7 +270,7 @@ impl Drop for RingShared {
         // ORDERING: Relaxed; `&mut self` says that every other use happened before.
         let mut rest = Rest(
             &self.storage,
-            self.head.load(Relaxed),
+            self.head.load(Relaxed) & !WANTED,
             self.tail.load(Relaxed),
         );
         rest.discard();
@@ -366,6 +370,20 @@ impl Producer {
         self.reserve(record_bytes(size_of::<T>())).is_some()
     }
 
+    /// True if a record with a payload of the largest size has room now. If not, the consumer has been
+    /// asked to say so when it next gives space back ([`Drained::sender_wants_room`]).
+    pub(crate) fn want_room(&mut self) -> bool {
+        const LARGEST: usize = record_bytes(PAYLOAD_BYTES_MAX);
+        if self.reserve(LARGEST).is_some() {
+            return true;
+        }
+        // ORDERING: AcqRel; pairs with the swap in `Consumer::release`. Both are read-modify-writes of
+        // one word: either the release comes later and finds the bit, or it came before and this sees
+        // its head.
+        self.head_seen = self.shared.head.fetch_or(WANTED, AcqRel) & !WANTED;
+        self.reserve(LARGEST).is_some()
+    }
+
     /// Makes all records built so far visible; false if there was nothing new.
     #[inline]
     pub(crate) fn publish(&mut self) -> bool {
@@ -396,7 +414,7 @@ impl Producer {
         if capacity - self.tail.wrapping_sub(self.head_seen) < needed {
             // ORDERING: Acquire; pairs with the release in `Consumer::release`: the consumer is done
             // with the bytes before this head, so we may write there.
-            self.head_seen = self.shared.head.load(Acquire);
+            self.head_seen = self.shared.head.load(Acquire) & !WANTED;
             if capacity - self.tail.wrapping_sub(self.head_seen) < needed {
                 return None;
             }
@@ -411,6 +429,15 @@ impl Drop for Producer {
     }
 }
 
+/// What a [`Consumer::drain`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Drained {
+    /// How many records were delivered.
+    pub(crate) count: usize,
+    /// The producer waits for room and there is some now: wake its shard.
+    pub(crate) sender_wants_room: bool,
+}
+
 /// The reading end.
 pub(crate) struct Consumer {
     shared: Arc<RingShared>,
@@ -422,6 +449,8 @@ pub(crate) struct Consumer {
     ///
     /// Invariant: from `head` to it there are whole records, published and not taken.
     tail_seen: usize,
+    /// A release found the producer waiting, and nobody was told yet.
+    wanted: bool,
 }
 
 impl Consumer {
@@ -435,23 +464,24 @@ impl Consumer {
         let taken = shared.has_consumer.swap(true, Relaxed);
         assert!(!taken, "a ring has one consumer");
         // ORDERING: Relaxed; only a consumer writes the head, and there has been none.
-        let head = shared.head.load(Relaxed);
+        let head = shared.head.load(Relaxed) & !WANTED;
         Self {
             shared,
             head,
             released: head,
             tail_seen: head,
+            wanted: false,
         }
     }
 
-    /// Delivers up to `max` records in the order of their pushes, and returns how many.
+    /// Delivers up to `max` records in the order of their pushes.
     ///
     /// If a delivery panics, its record counts as consumed and the panic goes on to the caller.
     ///
     /// # Safety
     ///
     /// `context` is what the `deliver` functions of all records in this ring ask for.
-    pub(crate) unsafe fn drain(&mut self, max: usize, context: *const ()) -> usize {
+    pub(crate) unsafe fn drain(&mut self, max: usize, context: *const ()) -> Drained {
         /// Gives back what was taken, at the latest when a panic passes through.
         struct Release<'a>(&'a mut Consumer);
         impl Drop for Release<'_> {
@@ -474,7 +504,8 @@ impl Consumer {
                 this.0.release();
             }
         }
-        delivered
+        drop(this);
+        Drained { count: delivered, sender_wants_room: std::mem::take(&mut self.wanted) }
     }
 
     /// True if no record is visible.
@@ -504,9 +535,11 @@ impl Consumer {
     #[inline]
     fn release(&mut self) {
         if self.head != self.released {
-            // ORDERING: Release; pairs with the acquire in `Producer::reserve`: our reads of the
-            // records are over before the producer writes there again.
-            self.shared.head.store(self.head, Release);
+            // ORDERING: AcqRel; the release pairs with the acquire in `Producer::reserve`: our reads of
+            // the records are over before the producer writes there again. A swap and not a store,
+            // for `Producer::want_room`, which names this place.
+            let old = self.shared.head.swap(self.head, AcqRel);
+            self.wanted |= old & WANTED != 0;
             self.released = self.head;
         }
     }
@@ -562,7 +595,7 @@ mod tests {
     fn drain_any(consumer: &mut Consumer, max: usize) -> Vec<Box<dyn std::any::Any>> {
         let inbox = Inbox::default();
         // SAFETY: all records in these rings are pushed with a table that wants an inbox.
-        let count = unsafe { consumer.drain(max, ptr::from_ref(&inbox).cast()) };
+        let count = unsafe { consumer.drain(max, ptr::from_ref(&inbox).cast()) }.count;
         let values = inbox.into_inner();
         assert_eq!(values.len(), count);
         values
@@ -767,5 +800,160 @@ mod tests {
     #[should_panic(expected = "want a power of two")]
     fn an_odd_capacity_is_refused() {
         drop(RingShared::new(5000));
+    }
+}
+
+#[cfg(all(loom, test))]
+mod loom_tests {
+    use std::{cell::RefCell, ptr};
+
+    use super::{Consumer, Producer, RecordVtable, RingShared};
+    use crate::{
+        inject::handshake::model::{Shard, explore},
+        sync::{Arc, thread},
+    };
+
+    /// Three units with its header: two records leave no room for a third before the end of a ring
+    /// of eight, so the third goes behind padding.
+    type Payload = [usize; 4];
+    /// What a consumer delivers to. The count beside it is that of `Shard`s kept alive.
+    type Inbox = RefCell<Vec<usize>>;
+
+    static PAYLOAD: RecordVtable = RecordVtable {
+        deliver: |payload, context| {
+            // SAFETY: all records here are a `Payload`; each is delivered once.
+            let value = unsafe { payload.cast::<Payload>().read() };
+            // SAFETY: `drain` below passes an inbox that outlives the call.
+            let inbox = unsafe { &*context.cast::<Inbox>() };
+            assert_eq!(value, [value[0]; 4]);
+            inbox.borrow_mut().push(value[0]);
+        },
+        discard: |_| {},
+    };
+
+    fn push(producer: &mut Producer, value: usize) -> bool {
+        // SAFETY: the table is the one for a `Payload`.
+        unsafe { producer.try_push(&PAYLOAD, || [value; 4]) }
+    }
+
+    fn drain(consumer: &mut Consumer, max: usize, inbox: &Inbox) -> usize {
+        // SAFETY: all records in these rings want an inbox.
+        unsafe { consumer.drain(max, ptr::from_ref(inbox).cast()) }.count
+    }
+
+    /// Pushes `count` records through a ring of eight units that starts `laps_left` units before its
+    /// end, and publishes each; each side waits for the other only by yielding.
+    fn stream(count: usize, start_units: usize, max: usize) {
+        explore(3, move || {
+            let shared = Arc::new(RingShared::starting_at(128, start_units * 16));
+            let writer = {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    let mut producer = Producer::new(shared);
+                    for value in 0..count {
+                        while !push(&mut producer, value) {
+                            thread::yield_now();
+                        }
+                        assert!(producer.publish());
+                    }
+                })
+            };
+            let mut consumer = Consumer::new(shared);
+            let inbox = Inbox::default();
+            while inbox.borrow().len() < count {
+                if drain(&mut consumer, max, &inbox) == 0 {
+                    thread::yield_now();
+                }
+            }
+            assert!(consumer.is_empty());
+            writer.join().unwrap();
+            assert!(inbox.into_inner().into_iter().eq(0..count));
+        });
+    }
+
+    #[test]
+    fn records_pass_one_by_one_over_the_wrap() {
+        stream(4, 0, 1);
+    }
+
+    #[test]
+    fn records_pass_in_batches_over_the_wrap() {
+        stream(4, 0, 9);
+        stream(3, 5, 9);
+    }
+
+    #[test]
+    fn indices_overflow() {
+        stream(3, usize::MAX / 16 - 2, 9);
+    }
+
+    /// The ring as a lane of the injector: publish, announce, sleep.
+    #[test]
+    fn a_published_batch_wakes_the_consumer() {
+        explore(3, || {
+            let shard = Arc::new(Shard::new());
+            let shared = Arc::new(RingShared::new(128));
+            let writer = {
+                let (shard, shared) = (Arc::clone(&shard), Arc::clone(&shared));
+                thread::spawn(move || {
+                    let mut producer = Producer::new(shared);
+                    for value in 0..2 {
+                        assert!(push(&mut producer, value));
+                        assert!(producer.publish());
+                        shard.announce();
+                    }
+                })
+            };
+            let mut consumer = Consumer::new(shared);
+            let inbox = Inbox::default();
+            shard.run(0, || {
+                if !consumer.is_empty() {
+                    drain(&mut consumer, 9, &inbox);
+                }
+                inbox.borrow().len() == 2
+            });
+            writer.join().unwrap();
+            assert_eq!(inbox.into_inner(), [0, 1]);
+        });
+    }
+
+    #[test]
+    fn the_last_owner_discards_what_is_left() {
+        use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+        type Witness = Arc<AtomicUsize>;
+        static WITNESS: RecordVtable = RecordVtable {
+            deliver: |payload, _| {
+                // SAFETY: all records in this ring are witnesses; each is delivered once.
+                let witness = unsafe { payload.cast::<Witness>().read() };
+                witness.fetch_add(1, Relaxed);
+            },
+            discard: |payload| {
+                // SAFETY: all records in this ring are witnesses; each is discarded once.
+                let witness = unsafe { payload.cast::<Witness>().read() };
+                witness.fetch_add(1, Relaxed);
+            },
+        };
+        explore(3, || {
+            let witness = Witness::new(AtomicUsize::new(0));
+            let shared = Arc::new(RingShared::new(128));
+            let writer = {
+                let (shared, witness) = (Arc::clone(&shared), Arc::clone(&witness));
+                thread::spawn(move || {
+                    let mut producer = Producer::new(shared);
+                    for _ in 0..2 {
+                        let witness = Arc::clone(&witness);
+                        // SAFETY: the table is the one for a witness.
+                        assert!(unsafe { producer.try_push(&WITNESS, move || witness) });
+                        assert!(producer.publish());
+                    }
+                })
+            };
+            let mut consumer = Consumer::new(shared);
+            // SAFETY: a witness asks for no context.
+            unsafe { consumer.drain(1, ptr::null()) };
+            drop(consumer);
+            writer.join().unwrap();
+            assert_eq!(witness.load(Relaxed), 2);
+        });
     }
 }

@@ -1,0 +1,140 @@
+//! Every knob of a runtime: what it means, its default, its bounds.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::StartError;
+use crate::launch;
+use crate::ring::RingConfig;
+use crate::runtime::Runtime;
+use crate::shard::ShardId;
+
+/// Collects what a runtime should be like, then starts it.
+///
+/// # Examples
+/// ```
+/// use greenroom_runtime::Builder;
+/// let runtime = Builder::new().shards(2).thread_name("cache").start()?;
+/// assert_eq!(runtime.shard_count(), 2);
+/// # Ok::<(), greenroom_runtime::StartError>(())
+/// ```
+#[derive(Clone)]
+#[must_use = "a builder does nothing until `start`"]
+pub struct Builder {
+    pub(crate) shards: Option<usize>,
+    pub(crate) pin: bool,
+    pub(crate) thread_name: String,
+    pub(crate) ring: RingConfig,
+    pub(crate) link_bytes: usize,
+    pub(crate) spin: Duration,
+    pub(crate) seed: Option<u64>,
+    pub(crate) on_shard_start: Option<StartHook>,
+}
+
+/// Called on each shard before any of them runs.
+pub(crate) type StartHook = Arc<dyn Fn(ShardId) + Send + Sync>;
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Builder {
+    /// The defaults: one pinned shard per CPU this process may use, no spinning.
+    pub fn new() -> Self {
+        Self {
+            shards: None,
+            pin: true,
+            thread_name: "shard".to_owned(),
+            ring: RingConfig::default(),
+            link_bytes: 64 * 1024,
+            spin: Duration::ZERO,
+            seed: None,
+            on_shard_start: None,
+        }
+    }
+
+    /// How many shards: 1 to 1024. Default: one per CPU this process may use.
+    ///
+    /// More shards than CPUs share them, which is reported on standard error: each waits while another runs.
+    pub fn shards(mut self, count: usize) -> Self {
+        self.shards = Some(count);
+        self
+    }
+
+    /// Whether each shard's thread is pinned to one CPU, in the order of the allowed set. Default: yes.
+    pub fn pin(mut self, pin: bool) -> Self {
+        self.pin = pin;
+        self
+    }
+
+    /// What threads are called: this, a dash, and the shard's number. Default: `shard`. The kernel shows 15 bytes.
+    pub fn thread_name(mut self, name: impl Into<String>) -> Self {
+        self.thread_name = name.into();
+        self
+    }
+
+    /// Entries of each ring's submission queue, a power of two from 8 to 4096. Default: 256.
+    ///
+    /// It bounds what one visit to the kernel submits, not how many operations may be in flight. The completion queue
+    /// has eight times as many.
+    pub fn ring_entries(mut self, entries: u32) -> Self {
+        let entries = entries.clamp(8, 4096).next_power_of_two();
+        self.ring = RingConfig { sq_entries: entries, cq_entries: entries * 8, ..self.ring };
+        self
+    }
+
+    /// Bytes of the ring of each ordered pair of shards, a power of two from 4096 to 2^30. Default: 65536.
+    ///
+    /// It is the bound on messages in flight between two shards. A pair that never talks has no ring.
+    pub fn link_bytes(mut self, bytes: usize) -> Self {
+        self.link_bytes = bytes;
+        self
+    }
+
+    /// How long a shard with nothing to do watches for news before it sleeps. Default: zero.
+    ///
+    /// A wake-up of a sleeping thread costs tens of microseconds on both sides; a spin that catches the news costs
+    /// nothing but the CPU it burns. Worth it on CPUs nobody else needs.
+    pub fn spin(mut self, limit: Duration) -> Self {
+        self.spin = limit;
+        self
+    }
+
+    /// The seed of the shards' random generators. Default: taken from the kernel.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Calls `hook` on the thread of each shard before any shard runs. If it panics on one, none runs.
+    pub fn on_shard_start(mut self, hook: impl Fn(ShardId) + Send + Sync + 'static) -> Self {
+        self.on_shard_start = Some(Arc::new(hook));
+        self
+    }
+
+    /// Starts the shards: all of them, or none.
+    ///
+    /// # Errors
+    /// If a value is out of range, a thread cannot be made or pinned, the kernel refuses an io_uring, or the start hook
+    /// panicked. The text names the cause and its cure; no thread is left behind.
+    pub fn start(self) -> Result<Runtime, StartError> {
+        launch::start(&self)
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("shards", &self.shards)
+            .field("pin", &self.pin)
+            .field("thread_name", &self.thread_name)
+            .field("ring", &self.ring)
+            .field("link_bytes", &self.link_bytes)
+            .field("spin", &self.spin)
+            .field("seed", &self.seed)
+            .finish_non_exhaustive()
+    }
+}

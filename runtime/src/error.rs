@@ -1,0 +1,103 @@
+//! Why a runtime did not start.
+
+use std::any::Any;
+use std::fmt;
+use std::io;
+
+use crate::ring::BackendError;
+use crate::shard::ShardId;
+use crate::task::panic_text;
+
+/// A runtime that did not start. No thread of it is left.
+pub struct StartError {
+    pub(crate) shard: Option<ShardId>,
+    pub(crate) kind: StartErrorKind,
+}
+
+pub(crate) enum StartErrorKind {
+    NoShards,
+    TooManyShards { asked: usize },
+    LinkBytes { asked: usize },
+    Thread(io::Error),
+    Pin { cpu: usize, source: io::Error },
+    Doorbell(io::Error),
+    Backend(BackendError),
+    Panicked(Box<dyn Any + Send>),
+}
+
+impl StartError {
+    pub(crate) fn new(kind: StartErrorKind) -> Self {
+        Self { shard: None, kind }
+    }
+
+    /// Whether the kernel, or a sandbox around this process, refused an io_uring.
+    #[must_use]
+    pub fn is_backend(&self) -> bool {
+        matches!(self.kind, StartErrorKind::Backend(_))
+    }
+
+    /// Whether the start hook of a shard panicked.
+    #[must_use]
+    pub fn is_panic(&self) -> bool {
+        matches!(self.kind, StartErrorKind::Panicked(_))
+    }
+
+    /// Whether the builder was given a value out of range.
+    #[must_use]
+    pub fn is_config(&self) -> bool {
+        matches!(
+            self.kind,
+            StartErrorKind::NoShards | StartErrorKind::TooManyShards { .. } | StartErrorKind::LinkBytes { .. }
+        )
+    }
+
+    /// The shard that failed, if it was one shard.
+    #[must_use]
+    pub fn shard(&self) -> Option<ShardId> {
+        self.shard
+    }
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(shard) = self.shard {
+            write!(f, "{shard} did not start: ")?;
+        }
+        match &self.kind {
+            StartErrorKind::NoShards => f.write_str("a runtime needs at least one shard; 0 were asked for"),
+            StartErrorKind::TooManyShards { asked } => {
+                write!(f, "{asked} shards were asked for, but a process can have 1024 at a time; ask for fewer")
+            }
+            StartErrorKind::LinkBytes { asked } => {
+                write!(f, "a link of {asked} bytes was asked for; it must be a power of two from 4096 to 1073741824")
+            }
+            StartErrorKind::Thread(_) => f.write_str("its thread could not be made; raise the limit on processes (ulimit -u)"),
+            StartErrorKind::Pin { cpu, .. } => {
+                write!(f, "its thread could not be pinned to CPU {cpu}; call `pin(false)` on the builder to run unpinned")
+            }
+            StartErrorKind::Doorbell(_) => {
+                f.write_str("its eventfd could not be made; raise the limit on open files (ulimit -n)")
+            }
+            StartErrorKind::Backend(error) => write!(f, "{error}"),
+            StartErrorKind::Panicked(payload) => write!(f, "it panicked: {}", panic_text(payload.as_ref())),
+        }
+    }
+}
+
+impl fmt::Debug for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A program whose `main` returns this error shows its `Debug` form: the text is what its user needs.
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for StartError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.kind {
+            StartErrorKind::Thread(error) | StartErrorKind::Doorbell(error) => Some(error),
+            StartErrorKind::Pin { source, .. } => Some(source),
+            StartErrorKind::Backend(error) => std::error::Error::source(error),
+            _ => None,
+        }
+    }
+}

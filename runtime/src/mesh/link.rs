@@ -1,0 +1,287 @@
+//! The sending side of a pair of shards.
+//!
+//! # Order and room
+//! Records of one pair arrive in the order they were accepted. A message is accepted when it is in the ring; it waits
+//! on this side, in order, while
+//!
+//! * the ring is full, or older records wait in the spill queue (*link* list), or
+//! * its resident is choked: it has more messages than it wants and said so ([`Choke`]) (one list per resident).
+//!
+//! A choked resident stops nobody but its own senders. The receiving side always empties the ring, so no cycle of full
+//! links can form.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use super::record::{Record, Spilled, push};
+use super::ring::Producer;
+use super::wait::{Ticket, WaitList};
+use crate::shard::{Shard, ShardId, ShardNumber};
+
+/// Why a message was not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// No room now: the mailbox, or the link to its shard, is full.
+    Full,
+    /// There is nothing at that address any more.
+    Gone,
+}
+
+/// Publishing early bounds how much a long turn holds back from a peer that is awake.
+const PUBLISH_BYTES: usize = 4096;
+
+/// One peer, seen from a shard that sends to it.
+pub(crate) struct Link {
+    peer: ShardId,
+    producer: Option<Producer>,
+    /// Records that must not wait and found the ring full. Older than anything sent later.
+    spill: VecDeque<Box<dyn Spilled>>,
+    /// In the shard's list of peers to publish to.
+    touched: bool,
+    waiting: Rc<WaitList>,
+    /// Residents, by generation, that asked for a pause.
+    choked: BTreeMap<u64, Choked>,
+}
+
+struct Choked {
+    /// The resident still wants the pause; false when it ended and its waiters pass one by one.
+    paused: bool,
+    waiting: Rc<WaitList>,
+}
+
+/// The places a waiting send holds, all on one shard.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Admission {
+    /// The sending shard.
+    pub(crate) shard: Option<ShardNumber>,
+    link: Option<(ShardId, Ticket)>,
+    resident: Option<(ShardId, u64, Ticket)>,
+}
+
+impl Admission {
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.link.is_some() || self.resident.is_some()
+    }
+}
+
+impl Link {
+    pub(crate) fn new(peer: ShardId) -> Self {
+        Self {
+            peer,
+            producer: None,
+            spill: VecDeque::new(),
+            touched: false,
+            waiting: Rc::default(),
+            choked: BTreeMap::new(),
+        }
+    }
+
+    /// Writes a record into the ring if nothing older waits for it.
+    #[inline]
+    fn push<T: Record>(&mut self, shard: &Shard, build: impl FnOnce() -> T) -> bool {
+        let peer = self.peer;
+        let producer = self.producer.get_or_insert_with(|| shard.make_producer(peer));
+        if !self.spill.is_empty() {
+            return false;
+        }
+        let pushed = push(producer, build);
+        let bulky = pushed && producer.unpublished_bytes() >= PUBLISH_BYTES;
+        if !self.touched {
+            self.touched = true;
+            shard.touch(peer);
+        }
+        if bulky && producer.publish() {
+            // Enough to be worth a wake-up now: the peer works on these while this turn goes on.
+            shard.team().shared(peer).notify();
+        }
+        pushed
+    }
+
+    fn may_pass(&self, generation: u64, admission: &Admission) -> bool {
+        if let Some(choked) = self.choked.get(&generation) {
+            let ticket = admission.resident.map(|(_, _, ticket)| ticket);
+            if choked.paused || !choked.waiting.may_pass(ticket) {
+                return false;
+            }
+        }
+        self.waiting.may_pass(admission.link.map(|(_, ticket)| ticket))
+    }
+}
+
+impl std::fmt::Debug for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Link")
+            .field("peer", &self.peer)
+            .field("spilled", &self.spill.len())
+            .field("choked", &self.choked.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shard {
+    /// Sends a message to a resident of a peer if it can be accepted now.
+    #[inline]
+    pub(crate) fn try_send_record<T: Record>(&self, peer: ShardId, generation: u64, build: impl FnOnce() -> T) -> bool {
+        let mut link = self.link(peer).borrow_mut();
+        // The two looks that decide almost every send: nobody is choked, nobody waits.
+        if !(link.choked.is_empty() && link.waiting.is_empty()) && !link.may_pass(generation, &Admission::default()) {
+            return false;
+        }
+        link.push(self, build)
+    }
+
+    /// Sends when it is this sender's turn and there is room; until then holds its places.
+    pub(crate) fn poll_send_record<T: Record>(
+        &self,
+        peer: ShardId,
+        generation: u64,
+        admission: &mut Admission,
+        cx: &Context<'_>,
+        build: impl FnOnce() -> T,
+    ) -> Poll<()> {
+        if admission.shard != Some(self.number()) {
+            // The send moved here from another shard: what it held there is given up.
+            super::resident::leave(admission);
+            admission.shard = Some(self.number());
+        }
+        let mut link = self.link(peer).borrow_mut();
+        if link.may_pass(generation, admission) && link.push(self, build) {
+            drop(link);
+            self.leave_places(admission);
+            return Poll::Ready(());
+        }
+        if let Some(choked) = link.choked.get(&generation) {
+            let ticket = admission.resident.map(|(_, _, ticket)| ticket);
+            let ticket = choked.waiting.join(ticket, cx.waker());
+            admission.resident = Some((peer, generation, ticket));
+            if choked.paused || !choked.waiting.may_pass(Some(ticket)) {
+                drop(link);
+                // Others on this link are not to wait behind a sender that waits for something else.
+                self.leave_link(admission);
+                return Poll::Pending;
+            }
+        }
+        let ticket = link.waiting.join(admission.link.map(|(_, ticket)| ticket), cx.waker());
+        admission.link = Some((peer, ticket));
+        // The ring is flushed at the end of the turn, and whoever waits at the front is woken when it has room.
+        if !link.touched {
+            link.touched = true;
+            self.touch(peer);
+        }
+        Poll::Pending
+    }
+
+    /// Gives up the places of a send that went through or was dropped, and lets the next ones try.
+    pub(crate) fn leave_places(&self, admission: &mut Admission) {
+        if let Some((peer, generation, ticket)) = admission.resident.take() {
+            let mut link = self.link(peer).borrow_mut();
+            let mut next = None;
+            if let Some(choked) = link.choked.get(&generation) {
+                choked.waiting.leave(ticket);
+                if choked.waiting.is_empty() && !choked.paused {
+                    link.choked.remove(&generation);
+                } else if !choked.paused {
+                    next = Some(choked.waiting.clone());
+                }
+            }
+            drop(link);
+            if let Some(waiting) = next {
+                waiting.wake_front();
+            }
+        }
+        self.leave_link(admission);
+    }
+
+    fn leave_link(&self, admission: &mut Admission) {
+        if let Some((peer, ticket)) = admission.link.take() {
+            let waiting = self.link(peer).borrow().waiting.clone();
+            waiting.leave(ticket);
+            waiting.wake_front();
+        }
+    }
+
+    /// Sends a record that must not wait: an answer, a choke, a stop.
+    pub(crate) fn post_record<T: Record>(&self, peer: ShardId, record: T) {
+        let mut link = self.link(peer).borrow_mut();
+        let mut record = Some(record);
+        let pushed = link.push(self, || record.take().expect("built once, when there is room"));
+        if let Some(record) = record {
+            debug_assert!(!pushed, "a record that was pushed was taken");
+            link.spill.push_back(Box::new(record));
+            if !link.touched {
+                link.touched = true;
+                self.touch(peer);
+            }
+        }
+    }
+
+    /// Publishes what this turn wrote for a peer and refills the ring from the spill queue. True if the peer should be
+    /// looked at again next turn, because something still waits for room in the ring.
+    pub(crate) fn publish_link(&self, peer: ShardId) -> bool {
+        let mut link = self.link(peer).borrow_mut();
+        link.touched = false;
+        let Link { producer, spill, waiting, .. } = &mut *link;
+        let Some(producer) = producer else { return false };
+        while let Some(record) = spill.pop_front() {
+            if let Err(record) = record.retry(producer) {
+                spill.push_front(record);
+                break;
+            }
+        }
+        let news = producer.publish();
+        let wanting = !spill.is_empty() || !waiting.is_empty();
+        // Either there is room, or the reader has been asked to say when there is.
+        let waiting = (wanting && !producer.want_room()).then(|| waiting.clone());
+        drop(link);
+        if news {
+            self.team().shared(peer).notify();
+        }
+        if let Some(waiting) = waiting {
+            waiting.wake_front();
+        }
+        wanting
+    }
+}
+
+/// A resident wants no more messages from the sending shard for now, or wants them again.
+pub(crate) struct Choke {
+    pub(crate) generation: u64,
+    pub(crate) pause: Pause,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pause {
+    Begin,
+    End,
+    /// The resident is gone: everyone who waits should come and see.
+    Gone,
+}
+
+impl Record for Choke {
+    fn arrive(self, shard: &Shard, from: ShardId) {
+        let mut link = shard.link(from).borrow_mut();
+        let waiting = match self.pause {
+            Pause::Begin => {
+                let choked = link.choked.entry(self.generation);
+                choked.or_insert_with(|| Choked { paused: true, waiting: Rc::default() }).paused = true;
+                None
+            }
+            Pause::End => {
+                let waiting = link.choked.get_mut(&self.generation).map(|choked| {
+                    choked.paused = false;
+                    choked.waiting.clone()
+                });
+                if waiting.as_ref().is_some_and(|waiting| waiting.is_empty()) {
+                    link.choked.remove(&self.generation);
+                }
+                waiting
+            }
+            Pause::Gone => link.choked.remove(&self.generation).map(|choked| choked.waiting),
+        };
+        drop(link);
+        if let Some(waiting) = waiting {
+            if self.pause == Pause::Gone { waiting.wake_all() } else { waiting.wake_front() }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Shard to shard: typed records in rings, and the things they are addressed to.
+//!
+//! Every ordered pair of shards of one runtime has a [`ring`], made when it is first used. A record is written in place
+//! by the sending shard and stays invisible until the shard publishes, once a turn. The receiving shard moves each
+//! record to where it belongs (a [`Resident`], a reply slot, the loop itself) and frees its place in the ring at once:
+//! a link is never held by a handler.
+//!
+//! * [`resident`]: values that live on a shard and take messages; named by a [`ResidentId`].
+//! * [`reply`]: one-shot slots on the asking shard that an answer is written into.
+//! * [`link`]: the sending side of a pair: ring, what did not fit, who waits, which residents are choked.
+//! * [`record`]: how a typed value gets into a ring and out again.
+//! * [`cross`]: the proof, made at compile time, that a value may change its thread.
+//! * [`wait`]: first come, first served.
+//!
+//! # Bounds
+//! A pair holds at most one ring ([`crate::Builder::link_bytes`]) of messages in flight. Records that must not wait
+//! (answers, chokes, stops) go to a spill queue when the ring is full; there is at most one per ask, per choked
+//! resident and per stop under way.
+
+pub(crate) mod cross;
+pub(crate) mod link;
+pub(crate) mod record;
+pub(crate) mod reply;
+pub(crate) mod resident;
+pub(crate) mod ring;
+pub(crate) mod team;
+pub(crate) mod wait;
+
+pub use cross::{Cross, CrossShard};
+pub use link::{Admission, Refusal};
+pub use reply::{OutsideReply, ReplyKey, ReplySlot, open, open_outside};
+pub use resident::{Origin, OutsidePass, Resident, ResidentId, Route, evict, leave, settle};
+pub use wait::{Ticket, WaitList};

@@ -1,0 +1,489 @@
+//! One-shot slots: an answer is written on the asking shard, where the asker's future reads it.
+//!
+//! # Life of a slot
+//! ```text
+//!  open ──► Waiting ──fill──► Filled ──poll──► free
+//!              │                 │
+//!              └── slot dropped ─┴───────────► free      (a later fill finds another generation and drops its value)
+//! ```
+//! [`ReplySlot`] is the reading end and owns the slot; [`ReplyKey`] is the writing end and owns nothing but the right to
+//! fill it once. A key may be used on any thread: on the slot's own shard it writes directly, on a peer it posts a
+//! record, elsewhere it submits a job. A slot polled away from its shard moves its wait there: a small task on the
+//! slot's shard waits in its place and passes the value on.
+
+#![expect(unsafe_code, reason = "stores values of any type in fixed slots, typed by generation")]
+
+use std::cell::Cell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::ptr;
+use std::task::{Context, Poll, Waker};
+
+use futures_channel::oneshot;
+
+use super::record::Record;
+use crate::shard::{Shard, ShardId, ShardNumber, context, registry};
+
+/// Words of a value that is stored in the slot itself; larger ones are boxed.
+const INLINE_WORDS: usize = 4;
+
+type Storage = [MaybeUninit<u64>; INLINE_WORDS];
+
+const fn is_inline<T>() -> bool {
+    size_of::<T>() <= size_of::<Storage>() && align_of::<T>() <= align_of::<Storage>()
+}
+
+/// The reading end: resolves to the value, or to `None` when the slot's shard has shut down.
+///
+/// # Cancel safety
+/// Dropping it gives the slot up: the value, if it still comes, is dropped.
+pub struct ReplySlot<T> {
+    place: Place,
+    value: PhantomData<T>,
+    /// Set once the slot was polled away from its shard.
+    courier: Option<oneshot::Receiver<T>>,
+}
+
+/// The writing end: may be used once, on any thread if `T` is `Send`. 16 bytes.
+pub struct ReplyKey<T> {
+    way: Way<T>,
+}
+
+/// The way to the asker. The fields of a [`Place`] stand here one by one so that the tag fits beside them.
+enum Way<T> {
+    Slot { shard: ShardNumber, slot: u32, generation: u64 },
+    Outside(oneshot::Sender<T>),
+}
+
+const _: () = assert!(size_of::<Option<ReplyKey<u64>>>() == 16);
+
+/// Invariant: made by [`open`] for one type `T` with a generation nobody else ever gets (see [`super::resident`]), so an
+/// entry with that generation holds a `T`.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    generation: u64,
+    slot: u32,
+    shard: ShardNumber,
+}
+
+/// The reading end of an answer to a thread that is no shard: resolves to an error if the key was dropped unused.
+pub type OutsideReply<T> = oneshot::Receiver<T>;
+
+/// Opens an answer for a caller on any thread. Costs one allocation, which a slot does not.
+#[must_use]
+pub fn open_outside<T: 'static>() -> (OutsideReply<T>, ReplyKey<T>) {
+    let (sender, receiver) = oneshot::channel::<T>();
+    (receiver, ReplyKey { way: Way::Outside(sender) })
+}
+
+/// Opens a slot on the calling shard; `None` on a thread that is no shard.
+#[inline]
+#[must_use]
+pub fn open<T: 'static>() -> Option<(ReplySlot<T>, ReplyKey<T>)> {
+    context::with(|shard| {
+        let generation = shard.next_generation();
+        let slot = shard.replies().borrow_mut().insert(generation);
+        let place = Place { generation, slot, shard: shard.number() };
+        let way = Way::Slot { shard: place.shard, slot, generation };
+        (ReplySlot { place, value: PhantomData, courier: None }, ReplyKey { way })
+    })
+}
+
+impl<T: 'static> ReplyKey<T> {
+    /// Whether the asker still waits, as far as this thread can tell: of a slot on another shard it cannot.
+    #[must_use]
+    pub fn is_wanted(&self) -> bool {
+        match self.way {
+            Way::Slot { shard: number, slot, generation } => {
+                let place = Place { generation, slot, shard: number };
+                let known = context::with(|shard| {
+                    (shard.number() == number).then(|| shard.replies().borrow().is_open(place))
+                });
+                known.flatten().unwrap_or(true)
+            }
+            Way::Outside(ref sender) => !sender.is_canceled(),
+        }
+    }
+
+    /// Fills the slot. A value whose asker is gone is dropped.
+    ///
+    /// # Shard affinity
+    /// Any thread. A key that is not `Send` cannot have left the slot's shard.
+    #[inline]
+    pub fn send(self, value: T) {
+        let place = match self.way {
+            Way::Slot { shard, slot, generation } => Place { generation, slot, shard },
+            Way::Outside(sender) => {
+                // The asker is gone: nobody wants the value.
+                drop(sender.send(value));
+                return;
+            }
+        };
+        let mut value = Some(value);
+        let mut peer = None;
+        context::with(|shard| {
+            if shard.number() == place.shard {
+                if let Some(value) = value.take() {
+                    // SAFETY: by the invariant of `Place` the entry holds a `T`.
+                    unsafe { fill(shard, place, value) };
+                }
+            } else {
+                peer = shard.team().place(place.shard);
+            }
+        });
+        if let Some(value) = value {
+            send_away(Answer { place, value: AssertSend(value) }, peer);
+        }
+    }
+}
+
+/// Sends an answer from a thread other than the slot's own.
+fn send_away<T: 'static>(answer: Answer<T>, peer: Option<ShardId>) {
+    if let Some(peer) = peer {
+        context::with(|shard| shard.post_record(peer, answer));
+        return;
+    }
+    if let Some(shared) = registry::shared(answer.place.shard) {
+        let job = Box::new(move || {
+            context::with(|shard| answer.fill(shard));
+        });
+        // A shard that is gone took the asker with it: the value is dropped here.
+        drop(shared.submit(job));
+    }
+}
+
+/// A value that left the thread it was made on only because its type is `Send`.
+struct AssertSend<T>(T);
+
+// SAFETY: made in two places. `ReplyKey::send`, past its own-shard path, runs on a thread other than the slot's own: the key, which was made
+// there, got here only because `ReplyKey<T>: Send`, which requires `T: Send`. `ReplySlot::poll_away` likewise, through
+// `ReplySlot<T>: Send`.
+unsafe impl<T> Send for AssertSend<T> {}
+
+impl<T> AssertSend<T> {
+    /// By a method, so that a closure captures the wrapper and not what is in it.
+    fn into_inner(self) -> T {
+        self.0
+    }
+}
+
+struct Answer<T> {
+    place: Place,
+    value: AssertSend<T>,
+}
+
+impl<T: 'static> Answer<T> {
+    #[inline]
+    fn fill(self, shard: &Shard) {
+        // SAFETY: by the invariant of `Place` the entry holds a `T`.
+        unsafe { fill(shard, self.place, self.value.into_inner()) };
+    }
+}
+
+impl<T: 'static> Record for Answer<T> {
+    #[inline]
+    fn arrive(self, shard: &Shard, _: ShardId) {
+        self.fill(shard);
+    }
+}
+
+impl<T: 'static> ReplySlot<T> {
+    /// Whether a value is there, on the slot's own shard.
+    #[must_use]
+    pub fn is_filled(&self) -> bool {
+        context::with(|shard| {
+            shard.number() == self.place.shard && shard.replies().borrow().is_filled(self.place)
+        }) == Some(true)
+    }
+
+    fn poll_here(&self, shard: &Shard, cx: &Context<'_>) -> Poll<Option<T>> {
+        // SAFETY: by the invariant of `Place` the entry holds a `T`.
+        unsafe { shard.replies().borrow_mut().poll(self.place, cx.waker()) }
+    }
+
+    fn poll_away(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        let place = self.place;
+        let receiver = self.courier.get_or_insert_with(|| {
+            let (sender, receiver) = oneshot::channel();
+            let waiting = AssertSend((ReplySlot { place, value: PhantomData, courier: None }, sender));
+            let job = Box::new(move || {
+                let (slot, sender): (Self, oneshot::Sender<T>) = waiting.into_inner();
+                let courier = async move {
+                    if let Some(value) = slot.await {
+                        // The other end is gone: nobody wants the value.
+                        drop(sender.send(value));
+                    }
+                };
+                context::with(|shard| shard.spawn(courier).detach());
+            });
+            if let Some(shared) = registry::shared(place.shard) {
+                // A shard that is gone drops the job, and with it the sender, which resolves the receiver.
+                drop(shared.submit(job));
+            }
+            receiver
+        });
+        Pin::new(receiver).poll(cx).map(Result::ok)
+    }
+}
+
+impl<T: 'static> Future for ReplySlot<T> {
+    type Output = Option<T>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        if self.courier.is_none() {
+            let here = context::with(|shard| (shard.number() == self.place.shard).then(|| self.poll_here(shard, cx)));
+            if let Some(polled) = here.flatten() {
+                return polled;
+            }
+        }
+        self.poll_away(cx)
+    }
+}
+
+impl<T> Unpin for ReplySlot<T> {}
+
+impl<T> Drop for ReplySlot<T> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.courier.is_some() {
+            // The slot is the courier's now; dropping the receiver ends it when the value comes.
+            return;
+        }
+        let place = self.place;
+        let here = context::with(|shard| {
+            let own = shard.number() == place.shard;
+            if own {
+                give_up(shard, place);
+            }
+            own
+        });
+        if here != Some(true) {
+            if let Some(shared) = registry::shared(place.shard) {
+                // A shard that is gone has no slots left to give up.
+                drop(shared.submit(Box::new(move || {
+                    context::with(|shard| give_up(shard, place));
+                })));
+            }
+        }
+    }
+}
+
+impl<T> fmt::Debug for ReplySlot<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ReplySlot").field(&self.place).finish()
+    }
+}
+
+impl<T> fmt::Debug for ReplyKey<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReplyKey").finish_non_exhaustive()
+    }
+}
+
+/// # Safety
+/// * `place` was opened for `T`.
+#[inline]
+unsafe fn fill<T: 'static>(shard: &Shard, place: Place, value: T) {
+    let mut value = Some(value);
+    // SAFETY: by our contract.
+    let waker = unsafe { shard.replies().borrow_mut().fill(place, &mut value) };
+    // Waking and dropping may run user code: the table is no longer borrowed.
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+    drop(value);
+}
+
+#[inline]
+fn give_up(shard: &Shard, place: Place) {
+    let left = shard.replies().borrow_mut().remove(place);
+    drop(left);
+}
+
+/// The table of a shard's reply slots.
+#[derive(Debug)]
+pub(crate) struct Replies {
+    entries: Vec<Entry>,
+    free: u32,
+    open: usize,
+}
+
+const NO_SLOT: u32 = u32::MAX;
+
+struct Entry {
+    /// Zero while the entry is free.
+    generation: u64,
+    content: Content,
+    next_free: u32,
+}
+
+enum Content {
+    Waiting(Option<Waker>),
+    Filled(Filled),
+}
+
+/// A value in a slot.
+struct Filled {
+    storage: Storage,
+    /// Drops the value, or the box it is in.
+    ///
+    /// Invariant: the function made for the type the storage was filled with.
+    drop_in_place: unsafe fn(*mut Storage),
+    taken: Cell<bool>,
+}
+
+impl Drop for Filled {
+    fn drop(&mut self) {
+        if !self.taken.get() {
+            // SAFETY: by the field's invariant, and the value was not taken.
+            unsafe { (self.drop_in_place)(&raw mut self.storage) };
+        }
+    }
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry").field("generation", &self.generation).finish_non_exhaustive()
+    }
+}
+
+impl Replies {
+    pub(crate) fn new() -> Self {
+        Self { entries: Vec::new(), free: NO_SLOT, open: 0 }
+    }
+
+    /// How many askers wait or have an answer to fetch.
+    pub(crate) fn open(&self) -> usize {
+        self.open
+    }
+
+    #[inline]
+    fn insert(&mut self, generation: u64) -> u32 {
+        self.open += 1;
+        if self.free != NO_SLOT {
+            let slot = self.free;
+            let entry = &mut self.entries[slot as usize];
+            self.free = entry.next_free;
+            entry.generation = generation;
+            return slot;
+        }
+        self.entries.push(Entry { generation, content: Content::Waiting(None), next_free: NO_SLOT });
+        u32::try_from(self.entries.len() - 1).expect("fewer slots than bytes of memory")
+    }
+
+    #[inline]
+    fn entry(&mut self, place: Place) -> Option<&mut Entry> {
+        self.entries.get_mut(place.slot as usize).filter(|entry| entry.generation == place.generation)
+    }
+
+    fn is_open(&self, place: Place) -> bool {
+        self.entries.get(place.slot as usize).is_some_and(|entry| entry.generation == place.generation)
+    }
+
+    fn is_filled(&self, place: Place) -> bool {
+        self.entries.get(place.slot as usize).is_some_and(|entry| {
+            entry.generation == place.generation && matches!(entry.content, Content::Filled(_))
+        })
+    }
+
+    /// Stores the value unless its asker is gone, in which case it stays with the caller. Returns whom to wake.
+    ///
+    /// # Safety
+    /// * `place` was opened for `T`.
+    #[inline]
+    unsafe fn fill<T: 'static>(&mut self, place: Place, value: &mut Option<T>) -> Option<Waker> {
+        let entry = self.entry(place)?;
+        let Content::Waiting(waker) = &mut entry.content else { return None };
+        let waker = waker.take();
+        if let Some(value) = value.take() {
+            entry.content = Content::Filled(store(value));
+        }
+        waker
+    }
+
+    /// # Safety
+    /// * `place` was opened for `T`.
+    #[inline]
+    unsafe fn poll<T: 'static>(&mut self, place: Place, waker: &Waker) -> Poll<Option<T>> {
+        let Some(entry) = self.entry(place) else { return Poll::Ready(None) };
+        match &mut entry.content {
+            Content::Waiting(Some(known)) if known.will_wake(waker) => Poll::Pending,
+            Content::Waiting(known) => {
+                *known = Some(waker.clone());
+                Poll::Pending
+            }
+            Content::Filled(filled) => {
+                // SAFETY: by our contract the slot was opened, and so filled, for `T`.
+                let value = unsafe { load::<T>(filled) };
+                // Nothing of the user's is dropped: the value is out and a waker was taken at the fill.
+                drop(self.remove(place));
+                Poll::Ready(Some(value))
+            }
+        }
+    }
+
+    /// Frees the entry; what was in it is for the caller to drop, outside the borrow.
+    #[inline]
+    fn remove(&mut self, place: Place) -> Option<Content> {
+        let free = self.free;
+        let entry = self.entry(place)?;
+        entry.generation = 0;
+        entry.next_free = free;
+        let content = std::mem::replace(&mut entry.content, Content::Waiting(None));
+        self.free = place.slot;
+        self.open -= 1;
+        Some(content)
+    }
+}
+
+#[inline]
+fn store<T>(value: T) -> Filled {
+    let mut storage: Storage = [MaybeUninit::uninit(); INLINE_WORDS];
+    let target = (&raw mut storage).cast::<T>();
+    if const { is_inline::<T>() } {
+        // SAFETY: `is_inline` says that a `T` fits and is aligned.
+        unsafe { target.write(value) };
+        Filled { storage, drop_in_place: drop_inline::<T>, taken: Cell::new(false) }
+    } else {
+        let boxed = Box::into_raw(Box::new(value));
+        // SAFETY: a pointer fits and is aligned.
+        unsafe { target.cast::<*mut T>().write(boxed) };
+        Filled { storage, drop_in_place: drop_boxed::<T>, taken: Cell::new(false) }
+    }
+}
+
+/// # Safety
+/// * The storage was filled with a `T` that was not taken yet.
+#[inline]
+unsafe fn load<T>(filled: &mut Filled) -> T {
+    filled.taken.set(true);
+    let source = (&raw mut filled.storage).cast::<T>();
+    if const { is_inline::<T>() } {
+        // SAFETY: by our contract; `taken` makes this the one move.
+        unsafe { source.read() }
+    } else {
+        // SAFETY: by our contract the storage holds the pointer that `store` wrote.
+        let pointer = unsafe { source.cast::<*mut T>().read() };
+        // SAFETY: it came from `Box::into_raw`; `taken` makes this the one move.
+        *unsafe { Box::from_raw(pointer) }
+    }
+}
+
+/// # Safety
+/// * The storage holds a `T`, which is not used again.
+unsafe fn drop_inline<T>(storage: *mut Storage) {
+    // SAFETY: by our contract.
+    unsafe { ptr::drop_in_place(storage.cast::<T>()) };
+}
+
+/// # Safety
+/// * The storage holds a `*mut T` from `Box::into_raw`, which is not used again.
+unsafe fn drop_boxed<T>(storage: *mut Storage) {
+    // SAFETY: by our contract.
+    let pointer = unsafe { storage.cast::<*mut T>().read() };
+    // SAFETY: by our contract.
+    drop(unsafe { Box::from_raw(pointer) });
+}

@@ -1,0 +1,391 @@
+//! Values that live on a shard and take messages from anywhere.
+//!
+//! # Life of a resident
+//! [`Shard::settle`] puts it into the shard's table and returns its [`ResidentId`], which is `Copy`, names it from any
+//! thread, and keeps nothing alive. [`Shard::evict`] takes it out: from then on every message to it is undeliverable.
+//! The value itself is dropped at the end of the turn in which it was evicted, on its own shard.
+//!
+//! # Why an id is proof of a type
+//! Generations come from one 64-bit counter per shard number, which goes on from runtime to runtime and cannot wrap in
+//! practice (a billion a second for five hundred years). An id with generation `g` is made once, by `settle::<R>`, so a
+//! table entry with generation `g` holds an `R`.
+
+#![expect(unsafe_code, reason = "reads table entries back as the type their id proves")]
+
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use super::link::{Admission, Choke, Pause, Refusal};
+use super::record::Record;
+use crate::shard::{Shard, ShardId, ShardNumber, context, registry};
+
+/// A value on a shard that takes messages.
+pub trait Resident: 'static {
+    /// What it takes. Messages may come from other shards.
+    type Message: Send + 'static;
+
+    /// Takes a message on the resident's own shard. Must not panic and must not run user code.
+    ///
+    /// It cannot refuse: a resident that wants a pause calls [`Origin::choke`].
+    fn deliver(&self, message: Self::Message, origin: Origin);
+
+    /// Disposes of a message whose resident is gone, on the shard it was meant for.
+    fn undeliverable(message: Self::Message);
+}
+
+/// Where a message came from, as far as flow control is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Another shard of the same runtime.
+    Peer(ShardId),
+    /// A thread that is no shard of this runtime, or the shard itself.
+    Direct,
+}
+
+impl Origin {
+    /// Asks the sending shard to hold further messages back until [`Origin::unchoke`].
+    pub fn choke<R: Resident>(self, resident: ResidentId<R>) {
+        self.post(resident, Pause::Begin);
+    }
+
+    /// Lets the sending shard go on.
+    pub fn unchoke<R: Resident>(self, resident: ResidentId<R>) {
+        self.post(resident, Pause::End);
+    }
+
+    /// Tells the sending shard's waiting senders that the resident is gone.
+    pub fn dismiss<R: Resident>(self, resident: ResidentId<R>) {
+        self.post(resident, Pause::Gone);
+    }
+
+    fn post<R: Resident>(self, resident: ResidentId<R>, pause: Pause) {
+        if let Self::Peer(peer) = self {
+            context::with(|shard| shard.post_record(peer, Choke { generation: resident.generation, pause }));
+        }
+    }
+}
+
+/// The name of a resident: 16 bytes, `Copy`, valid on every thread and for ever.
+pub struct ResidentId<R: ?Sized> {
+    generation: u64,
+    slot: u32,
+    shard: ShardNumber,
+    resident: PhantomData<fn() -> Box<R>>,
+}
+
+impl<R: ?Sized> Clone for ResidentId<R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: ?Sized> Copy for ResidentId<R> {}
+
+impl<R: ?Sized> PartialEq for ResidentId<R> {
+    fn eq(&self, other: &Self) -> bool {
+        self.generation == other.generation && self.shard == other.shard
+    }
+}
+
+impl<R: ?Sized> Eq for ResidentId<R> {}
+
+impl<R: ?Sized> std::hash::Hash for ResidentId<R> {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (self.generation, self.shard).hash(state);
+    }
+}
+
+impl<R: ?Sized> fmt::Debug for ResidentId<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.shard.index(), self.generation)
+    }
+}
+
+/// How a message gets from the calling thread to a resident.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// The resident lives on the calling shard.
+    Here,
+    /// It lives on another shard of the same runtime.
+    Peer(ShardId),
+    /// The calling thread is no shard of the resident's runtime.
+    Outside,
+}
+
+impl<R: ?Sized> ResidentId<R> {
+    /// How to reach the resident from the calling thread.
+    #[must_use]
+    #[inline]
+    pub fn route(self) -> Route {
+        context::with(|shard| {
+            if shard.number() == self.shard {
+                Route::Here
+            } else {
+                shard.team().place(self.shard).map_or(Route::Outside, Route::Peer)
+            }
+        })
+        .unwrap_or(Route::Outside)
+    }
+
+    /// The process-wide number of the resident's shard and its generation there, which together are unique.
+    #[must_use]
+    pub fn number(self) -> (u16, u64) {
+        (self.shard.index(), self.generation)
+    }
+}
+
+impl<R: Resident> ResidentId<R> {
+    /// Calls `f` with the resident if it lives on the calling shard and is still there.
+    ///
+    /// # Shard affinity
+    /// `None` on every other thread.
+    #[inline]
+    pub fn visit<T>(self, f: impl FnOnce(&R) -> T) -> Option<T> {
+        context::with(|shard| {
+            if shard.number() != self.shard {
+                return None;
+            }
+            let pointer = shard.residents().borrow().find(self.slot, self.generation)?;
+            // SAFETY:
+            // * the entry's generation is the id's, so the pointer came from an `Rc<R>` (module docs);
+            // * an evicted resident is dropped by the loop at the end of the turn, and the loop is below us on the
+            //   stack, so it stays alive while `f` runs.
+            let resident = unsafe { pointer.cast::<R>().as_ref() };
+            Some(f(resident))
+        })
+        .flatten()
+    }
+
+    /// Sends from another shard of the same runtime if the message can be accepted now. `build` runs only then.
+    ///
+    /// # Errors
+    /// [`Refusal::Full`] when it would have to wait; [`Refusal::Gone`] when the calling thread is no peer of the
+    /// resident's shard. A resident that has ended is found out on arrival only.
+    #[inline]
+    pub fn try_send(self, build: impl FnOnce() -> R::Message) -> Result<(), Refusal> {
+        context::with(|shard| {
+            let Some(peer) = shard.team().place(self.shard) else { return Err(Refusal::Gone) };
+            let record = || Delivery { id: self, message: build() };
+            if shard.try_send_record(peer, self.generation, record) { Ok(()) } else { Err(Refusal::Full) }
+        })
+        .unwrap_or(Err(Refusal::Gone))
+    }
+
+    /// Like [`ResidentId::try_send`], but waits its turn. The places held meanwhile are in `admission`, which must be
+    /// given to [`leave`] if the send is given up.
+    pub fn poll_send(
+        self,
+        admission: &mut Admission,
+        cx: &Context<'_>,
+        build: impl FnOnce() -> R::Message,
+    ) -> Poll<Result<(), Refusal>> {
+        context::with(|shard| {
+            let Some(peer) = shard.team().place(self.shard) else { return Poll::Ready(Err(Refusal::Gone)) };
+            let record = || Delivery { id: self, message: build() };
+            shard.poll_send_record(peer, self.generation, admission, cx, record).map(Ok)
+        })
+        .unwrap_or(Poll::Ready(Err(Refusal::Gone)))
+    }
+
+    /// Sends a message that must not wait, from any thread. It keeps its place behind what the calling shard has sent
+    /// before.
+    ///
+    /// # Errors
+    /// Gives the message back when the resident's shard is gone.
+    pub fn post(self, message: R::Message) -> Result<(), R::Message> {
+        match self.route() {
+            Route::Here => {
+                arrive(self, message, Origin::Direct);
+                Ok(())
+            }
+            Route::Peer(peer) => {
+                context::with(|shard| shard.post_record(peer, Delivery { id: self, message }));
+                Ok(())
+            }
+            Route::Outside => self.post_outside(message),
+        }
+    }
+
+    fn post_outside(self, message: R::Message) -> Result<(), R::Message> {
+        // The message is in a cell so that a closed queue, which gives the job back, gives the message back too.
+        let cell = std::sync::Arc::new(std::sync::Mutex::new(Some(message)));
+        let take = |cell: &std::sync::Mutex<Option<R::Message>>| {
+            cell.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
+        };
+        let theirs = cell.clone();
+        let submitted = registry::shared(self.shard).is_some_and(|shared| {
+            let job = move || {
+                if let Some(message) = take(&theirs) {
+                    arrive(self, message, Origin::Direct);
+                }
+            };
+            shared.submit(Box::new(job)).is_ok()
+        });
+        if submitted { Ok(()) } else { take(&cell).map_or(Ok(()), Err) }
+    }
+
+    /// Runs a closure on the resident's shard, from any thread.
+    ///
+    /// # Errors
+    /// Gives the closure back when the shard is gone.
+    pub fn run_there(self, job: Box<dyn FnOnce() + Send>) -> Result<(), Box<dyn FnOnce() + Send>> {
+        match registry::shared(self.shard) {
+            Some(shared) => shared.submit(job),
+            None => Err(job),
+        }
+    }
+
+    /// Takes one of the 4096 places for messages that threads outside the runtime do not wait for; `None` when all are
+    /// taken or the shard is gone.
+    #[must_use]
+    pub fn enter_outside(self) -> Option<OutsidePass> {
+        let shared = registry::shared(self.shard)?;
+        shared.enter_outside(OUTSIDE_MAX).then_some(OutsidePass { shared })
+    }
+
+    /// The resident's place in the calling shard's runtime; `None` elsewhere.
+    #[must_use]
+    pub fn place(self) -> Option<ShardId> {
+        context::with(|shard| shard.team().place(self.shard)).flatten()
+    }
+}
+
+/// Gives up the places of a send that was dropped while it waited, from any thread.
+pub fn leave(admission: &mut Admission) {
+    let mut held = std::mem::take(admission);
+    let Some(number) = held.shard.filter(|_| held.is_waiting()) else { return };
+    let here = context::with(|shard| {
+        let own = shard.number() == number;
+        if own {
+            shard.leave_places(&mut held);
+        }
+        own
+    });
+    if here != Some(true) {
+        if let Some(shared) = registry::shared(number) {
+            // A shard that is gone has no places left.
+            drop(shared.submit(Box::new(move || {
+                context::with(|shard| shard.leave_places(&mut held));
+            })));
+        }
+    }
+}
+
+/// The most messages that threads outside the runtime may have on their way to one shard without waiting for them.
+const OUTSIDE_MAX: usize = 4096;
+
+/// A place among the messages on their way from outside; given back when dropped, on any thread.
+#[derive(Debug)]
+pub struct OutsidePass {
+    shared: &'static registry::SharedShard,
+}
+
+impl Drop for OutsidePass {
+    fn drop(&mut self) {
+        self.shared.leave_outside();
+    }
+}
+
+/// Puts a value into the calling shard's table.
+///
+/// # Panics
+/// If the calling thread is no shard.
+#[track_caller]
+pub fn settle<R: Resident>(resident: Rc<R>) -> ResidentId<R> {
+    context::with(|shard| {
+        let generation = shard.next_generation();
+        let slot = shard.residents().borrow_mut().insert(generation, resident);
+        ResidentId { generation, slot, shard: shard.number(), resident: PhantomData }
+    })
+    .unwrap_or_else(|| panic!("residents settle on shards: this thread is none"))
+}
+
+/// Takes a value out of the calling shard's table. Does nothing if it is not there.
+pub fn evict<R: Resident>(id: ResidentId<R>) {
+    context::with(|shard| {
+        if shard.number() == id.shard {
+            let evicted = shard.residents().borrow_mut().remove(id.slot, id.generation);
+            if let Some(evicted) = evicted {
+                shard.bury(evicted);
+            }
+        }
+    });
+}
+
+/// A message on its way to a resident of another shard.
+struct Delivery<R: Resident> {
+    id: ResidentId<R>,
+    message: R::Message,
+}
+
+impl<R: Resident> Record for Delivery<R> {
+    #[inline]
+    fn arrive(self, _: &Shard, from: ShardId) {
+        arrive(self.id, self.message, Origin::Peer(from));
+    }
+}
+
+#[inline]
+fn arrive<R: Resident>(id: ResidentId<R>, message: R::Message, origin: Origin) {
+    let mut message = Some(message);
+    id.visit(|resident| {
+        if let Some(message) = message.take() {
+            resident.deliver(message, origin);
+        }
+    });
+    if let Some(message) = message {
+        R::undeliverable(message);
+    }
+}
+
+/// The table of a shard's residents.
+#[derive(Debug, Default)]
+pub(crate) struct Residents {
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// Zero while the entry is free.
+    generation: u64,
+    /// Invariant: `value` points into `owner`.
+    owner: Option<Rc<dyn Any>>,
+    value: NonNull<()>,
+}
+
+impl Residents {
+    fn insert<R: Resident>(&mut self, generation: u64, resident: Rc<R>) -> u32 {
+        let value = NonNull::from(&*resident).cast::<()>();
+        let entry = Entry { generation, owner: Some(resident), value };
+        if let Some(slot) = self.free.pop() {
+            self.entries[slot as usize] = entry;
+            return slot;
+        }
+        self.entries.push(entry);
+        u32::try_from(self.entries.len() - 1).expect("fewer residents than bytes of memory")
+    }
+
+    #[inline]
+    fn find(&self, slot: u32, generation: u64) -> Option<NonNull<()>> {
+        let entry = self.entries.get(slot as usize)?;
+        (entry.generation == generation).then_some(entry.value)
+    }
+
+    fn remove(&mut self, slot: u32, generation: u64) -> Option<Rc<dyn Any>> {
+        let entry = self.entries.get_mut(slot as usize).filter(|entry| entry.generation == generation)?;
+        entry.generation = 0;
+        self.free.push(slot);
+        entry.owner.take()
+    }
+
+    /// Takes every value out, for teardown.
+    pub(crate) fn drain(&mut self) -> Vec<Rc<dyn Any>> {
+        self.free.clear();
+        self.entries.drain(..).filter_map(|entry| entry.owner).collect()
+    }
+}

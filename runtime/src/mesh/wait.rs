@@ -1,0 +1,91 @@
+//! First come, first served: who waits for room, in the order they came.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::task::Waker;
+
+/// A place in a [`WaitList`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ticket(u64);
+
+/// A queue of waiting tasks on one shard.
+///
+/// A newcomer may pass only when nobody waits; a waiter may pass only when it is at the front. Whoever passes or gives
+/// up wakes the next one, so a place that came free is never lost when its waiter is dropped.
+///
+/// # Examples
+/// ```
+/// use greenroom_runtime::mesh::WaitList;
+/// use std::task::Waker;
+///
+/// let list = WaitList::default();
+/// assert!(list.may_pass(None), "nobody waits");
+/// let ticket = list.join(None, Waker::noop());
+/// assert!(!list.may_pass(None), "a newcomer waits its turn");
+/// assert!(list.may_pass(Some(ticket)));
+/// list.leave(ticket);
+/// assert!(list.is_empty());
+/// ```
+#[derive(Debug, Default)]
+pub struct WaitList {
+    waiting: RefCell<VecDeque<(Ticket, Waker)>>,
+    next: Cell<u64>,
+}
+
+impl WaitList {
+    /// Whether the holder of the ticket, or a newcomer with none, is first.
+    #[must_use]
+    #[inline]
+    pub fn may_pass(&self, ticket: Option<Ticket>) -> bool {
+        match self.waiting.borrow().front() {
+            None => true,
+            Some((front, _)) => ticket == Some(*front),
+        }
+    }
+
+    /// Whether nobody waits.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.waiting.borrow().is_empty()
+    }
+
+    /// Takes a place at the back, or keeps the one held, to be woken through the waker.
+    pub fn join(&self, ticket: Option<Ticket>, waker: &Waker) -> Ticket {
+        let mut waiting = self.waiting.borrow_mut();
+        if let Some(ticket) = ticket {
+            if let Ok(index) = waiting.binary_search_by_key(&ticket, |entry| entry.0) {
+                if !waiting[index].1.will_wake(waker) {
+                    waiting[index].1 = waker.clone();
+                }
+                return ticket;
+            }
+        }
+        let ticket = Ticket(self.next.replace(self.next.get() + 1));
+        waiting.push_back((ticket, waker.clone()));
+        ticket
+    }
+
+    /// Gives a place up, after passing or instead of it.
+    pub fn leave(&self, ticket: Ticket) {
+        let mut waiting = self.waiting.borrow_mut();
+        if let Ok(index) = waiting.binary_search_by_key(&ticket, |entry| entry.0) {
+            drop(waiting.remove(index));
+        }
+    }
+
+    /// Wakes the task at the front, which keeps its place until it leaves.
+    pub fn wake_front(&self) {
+        // Cloned out of the borrow: waking may run foreign code.
+        let front = self.waiting.borrow().front().map(|(_, waker)| waker.clone());
+        if let Some(waker) = front {
+            waker.wake();
+        }
+    }
+
+    /// Wakes everybody, for when there is nothing to wait for any more.
+    pub fn wake_all(&self) {
+        let wakers: Vec<Waker> = self.waiting.borrow().iter().map(|(_, waker)| waker.clone()).collect();
+        wakers.into_iter().for_each(Waker::wake);
+    }
+}

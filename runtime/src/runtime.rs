@@ -1,0 +1,251 @@
+//! A running runtime, and handles to it.
+
+use std::any::Any;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, mpsc};
+use std::thread;
+
+use futures_channel::oneshot;
+
+use crate::mesh::team::Team;
+use crate::shard::{ShardId, context};
+use crate::task::JoinError;
+use crate::{block_on, spawn};
+
+/// The shards, running. Dropping it stops and joins them.
+///
+/// # Examples
+/// ```
+/// let runtime = greenroom_runtime::Builder::new().shards(2).start()?;
+/// let on_one = runtime.run_on(1, || async { 6 * 7 });
+/// assert_eq!(on_one, 42);
+/// runtime.shutdown();
+/// # Ok::<(), greenroom_runtime::StartError>(())
+/// ```
+pub struct Runtime {
+    handle: Handle,
+    threads: Vec<thread::JoinHandle<()>>,
+    backend: &'static str,
+}
+
+/// What a shutdown leaves to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShutdownReport {
+    leaked_operations: usize,
+}
+
+impl ShutdownReport {
+    /// Operations the kernel did not give back in time; their memory was leaked, not freed. Normally zero.
+    #[must_use]
+    pub fn leaked_operations(&self) -> usize {
+        self.leaked_operations
+    }
+}
+
+impl Runtime {
+    pub(crate) fn new(team: Arc<Team>, threads: Vec<thread::JoinHandle<()>>, backend: &'static str) -> Self {
+        Self { handle: Handle { team }, threads, backend }
+    }
+
+    /// A handle that can be cloned and sent anywhere.
+    #[must_use]
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// The number of shards.
+    #[must_use]
+    pub fn shard_count(&self) -> usize {
+        self.handle.shard_count()
+    }
+
+    /// The name of the I/O backend that was chosen at start.
+    #[must_use]
+    pub fn backend(&self) -> &'static str {
+        self.backend
+    }
+
+    /// Runs a future on the calling thread until it is done.
+    ///
+    /// The thread is no shard: I/O, timers and `spawn` belong inside [`Runtime::run_on`] or [`Handle::spawn_on`].
+    ///
+    /// # Panics
+    /// If the calling thread is a shard: it would block everything on it.
+    #[track_caller]
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        block_on::block_on(future)
+    }
+
+    /// Runs a future on a shard and blocks the calling thread until it is done.
+    ///
+    /// The closure crosses to the shard; the future it makes need not be `Send`.
+    ///
+    /// # Panics
+    /// If the future panics, with its payload; if there is no such shard; if the calling thread is a shard; if the
+    /// runtime is shut down meanwhile.
+    #[track_caller]
+    pub fn run_on<F, Fut>(&self, shard: impl Into<ShardId>, make: F) -> Fut::Output
+    where
+        F: FnOnce() -> Fut + Send + 'static,
+        Fut: Future + 'static,
+        Fut::Output: Send + 'static,
+    {
+        let (sender, receiver) = mpsc::channel();
+        let shard = shard.into();
+        let work = move || {
+            let work = spawn(async move { make().await });
+            spawn(async move {
+                // The receiver waits below, unless its thread panicked meanwhile.
+                drop(sender.send(work.await));
+            })
+            .detach();
+        };
+        assert!(crate::current_shard().is_none(), "`run_on` blocks: call it from a thread that is no shard");
+        assert!(self.handle.run(shard, Box::new(work)), "{shard} does not exist: there are {}", self.shard_count());
+        match receiver.recv() {
+            Ok(Ok(output)) => output,
+            Ok(Err(error)) => match error.try_into_panic() {
+                Ok(payload) => resume_unwind(payload),
+                Err(error) => panic!("{error}"),
+            },
+            Err(mpsc::RecvError) => panic!("{shard} ended before the work on it did"),
+        }
+    }
+
+    /// Stops every shard and joins its thread: tasks are dropped, operations cancelled, and awaited for at most five
+    /// seconds.
+    ///
+    /// # Panics
+    /// If a shard's own loop panicked, with its payload; if called on a shard of this runtime.
+    pub fn shutdown(mut self) -> ShutdownReport {
+        match self.stop() {
+            Ok(report) => report,
+            Err(payload) => resume_unwind(payload),
+        }
+    }
+
+    fn stop(&mut self) -> Result<ShutdownReport, Box<dyn Any + Send>> {
+        let team = &self.handle.team;
+        let here = context::with(|shard| Arc::ptr_eq(shard.team(), team)) == Some(true);
+        assert!(!here, "a runtime cannot be shut down from one of its own shards: it would wait for itself");
+        team.stop(None);
+        let mut failure = None;
+        for thread in self.threads.drain(..) {
+            if let Err(payload) = thread.join() {
+                failure.get_or_insert(payload);
+            }
+        }
+        match team.take_failure().or(failure) {
+            Some(payload) => Err(payload),
+            None => Ok(ShutdownReport { leaked_operations: team.leaked() }),
+        }
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        if !self.threads.is_empty() {
+            // A failure was printed by the panic hook; throwing it from a drop could abort the process.
+            drop(catch_unwind(AssertUnwindSafe(|| self.stop())));
+        }
+    }
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime").field("shards", &self.shard_count()).field("backend", &self.backend).finish()
+    }
+}
+
+/// Reaches the shards of a runtime from anywhere. Keeps nothing running.
+#[derive(Clone)]
+pub struct Handle {
+    team: Arc<Team>,
+}
+
+impl Handle {
+    /// The handle of the runtime whose shard the calling thread is.
+    #[must_use]
+    pub fn current() -> Option<Self> {
+        context::with(|shard| Self { team: shard.team().clone() })
+    }
+
+    /// The number of shards.
+    #[must_use]
+    pub fn shard_count(&self) -> usize {
+        self.team.len()
+    }
+
+    /// All shards, in order.
+    pub fn shards(&self) -> impl ExactSizeIterator<Item = ShardId> + use<> {
+        let count = u16::try_from(self.team.len()).expect("a runtime has at most 1024 shards");
+        (0..count).map(ShardId::from)
+    }
+
+    /// Whether the runtime is being shut down, or has been.
+    #[must_use]
+    pub fn is_shutting_down(&self) -> bool {
+        self.team.is_stopping()
+    }
+
+    /// Runs a future on a shard. The closure crosses; the future it makes need not be `Send`.
+    ///
+    /// Dropping the returned future detaches the task, which goes on.
+    ///
+    /// # Errors
+    /// The future resolves to a [`JoinError`] if the task panicked, or was cancelled because the shard shut down or
+    /// does not exist.
+    ///
+    /// # Examples
+    /// ```
+    /// use greenroom_runtime::{Builder, Handle, current_shard};
+    /// let runtime = Builder::new().shards(2).start()?;
+    /// let there = runtime.run_on(0, || async {
+    ///     let handle = Handle::current().unwrap();
+    ///     handle.spawn_on(1, || async { current_shard() }).await.unwrap()
+    /// });
+    /// assert_eq!(there, Some(1.into()));
+    /// # Ok::<(), greenroom_runtime::StartError>(())
+    /// ```
+    pub fn spawn_on<S, F, Fut>(
+        &self,
+        shard: S,
+        make: F,
+    ) -> impl Future<Output = Result<Fut::Output, JoinError>> + Send + use<S, F, Fut>
+    where
+        S: Into<ShardId>,
+        F: FnOnce() -> Fut + Send + 'static,
+        Fut: Future + 'static,
+        Fut::Output: Send + 'static,
+    {
+        let (sender, receiver) = oneshot::channel();
+        let work = move || {
+            let work = spawn(async move { make().await });
+            spawn(async move {
+                // Whoever awaited may be gone.
+                drop(sender.send(work.await));
+            })
+            .detach();
+        };
+        // A shard that is gone, or never was, drops the closure and with it the sender.
+        self.run(shard.into(), Box::new(work));
+        async move { receiver.await.unwrap_or_else(|oneshot::Canceled| Err(JoinError::cancelled())) }
+    }
+
+    /// Hands a closure to a shard; false if there is no such shard any more.
+    pub(crate) fn run(&self, shard: ShardId, job: Box<dyn FnOnce() + Send>) -> bool {
+        let Some(number) = self.team.number(shard) else { return false };
+        // After a shutdown the number may belong to a shard of another runtime.
+        if self.team.all_quiet() {
+            return false;
+        }
+        crate::shard::registry::shared(number).is_some_and(|shared| shared.submit(job).is_ok())
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle").field("shards", &self.shard_count()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,53 @@
+//! Names of shards: by place in their runtime, and by number in the process.
+
+use std::fmt;
+
+/// A shard's place in its runtime, counted from zero.
+///
+/// # Examples
+/// ```
+/// use greenroom_runtime::ShardId;
+/// assert_eq!(ShardId::from(3).index(), 3);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ShardId(u16);
+
+impl ShardId {
+    /// The place as an index, for tables with one row per shard.
+    #[must_use]
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+impl From<u16> for ShardId {
+    fn from(index: u16) -> Self {
+        Self(index)
+    }
+}
+
+impl fmt::Display for ShardId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "shard {}", self.0)
+    }
+}
+
+/// The number of shards that may live in one process at a time, over all runtimes.
+pub(crate) const SHARD_NUMBER_COUNT: u16 = 1024;
+
+/// A shard's number in the process: unique among the shards alive, and what wakers and addresses carry.
+///
+/// A number is used again by later runtimes, but generations go on counting, so an old id names nothing in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ShardNumber(u16);
+
+impl ShardNumber {
+    pub(crate) fn new(index: u16) -> Self {
+        debug_assert!(index < SHARD_NUMBER_COUNT, "shard number {index} is out of range");
+        Self(index)
+    }
+
+    pub(crate) fn index(self) -> u16 {
+        self.0
+    }
+}

@@ -1,0 +1,504 @@
+//! A shard: one pinned thread with its own run queue, timers, I/O driver and memory.
+//!
+//! Everything a [`Shard`] holds is touched by its own thread only, except what it shares on purpose: its
+//! [`registry::SharedShard`] and the rings of its [`Team`]. No field stays borrowed while user code runs (a poll, a
+//! drop, a waker): fields are cells, sections that borrow them are short, and values to drop go to the `graveyard`.
+//!
+//! Reading order: [`id`], [`context`], [`registry`], this file's [`Shard::run`], [`teardown`].
+
+pub(crate) mod context;
+mod id;
+pub(crate) mod registry;
+mod teardown;
+
+pub use id::ShardId;
+pub(crate) use id::SHARD_NUMBER_COUNT;
+pub use id::ShardNumber;
+
+use std::any::{Any, TypeId};
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Context;
+use std::time::Duration;
+
+use self::registry::{Lease, SharedShard};
+use crate::clock::Clock;
+use crate::error::StartErrorKind;
+use crate::mesh::link::Link;
+use crate::mesh::record::{self, Arrival};
+use crate::mesh::reply::Replies;
+use crate::mesh::resident::Residents;
+use crate::mesh::ring::{Consumer, Producer};
+use crate::mesh::team::Team;
+use crate::ring::{Driver, Effects, RingConfig, Wait};
+use crate::rng::Rng;
+use crate::sys;
+use crate::task::{JoinHandle, TaskId, TaskRef, Tasks, new_task, task_waker};
+use crate::time::Timers;
+
+/// Tasks run in one turn before timers, peers and the kernel are looked at again.
+const TASKS_PER_TURN: usize = 256;
+/// Records taken from one peer in one turn.
+const RECORDS_PER_TURN: usize = 1024;
+/// A busy shard enters the kernel at least every so many turns, so that completions are not starved by ready tasks.
+const TURNS_PER_ENTER: u32 = 8;
+
+/// What one shard is made of. `!Send`, and never moved to another thread.
+pub(crate) struct Shard {
+    id: ShardId,
+    lease: Lease,
+    team: Arc<Team>,
+    /// Invariant: `Some` until the shard is dropped.
+    doorbell: Option<OwnedFd>,
+    /// A claimed ring never came: the descriptor must stay open.
+    doorbell_leaked: Cell<bool>,
+    /// Rings of the doorbell that peers claimed, see [`registry::SharedShard`].
+    rings_owed: Cell<u64>,
+    /// Rings read from the doorbell outside the driver, during teardown.
+    rings_received: Cell<u64>,
+    tasks: RefCell<Tasks>,
+    timers: RefCell<Timers>,
+    driver: RefCell<Driver>,
+    links: Box<[RefCell<Link>]>,
+    /// Peers with something to publish, or with someone waiting for room.
+    touched: RefCell<Vec<ShardId>>,
+    residents: RefCell<Residents>,
+    replies: RefCell<Replies>,
+    graveyard: RefCell<Vec<Rc<dyn Any>>>,
+    /// State of the layers above, one value per type.
+    extensions: RefCell<Vec<(TypeId, Rc<dyn Any>)>>,
+    generation: Cell<u64>,
+    clock: Clock,
+    /// The clock as read at the start of the turn.
+    now_ns: Cell<u64>,
+    rng: Rng,
+    spin: Duration,
+    /// New tasks are refused.
+    closing: Cell<bool>,
+    reported_quiet: Cell<bool>,
+    /// Records were left in a ring at the end of its share of the turn.
+    unfinished: Cell<bool>,
+    stray_panics: Cell<u64>,
+}
+
+/// What a shard needs to know to be made.
+pub(crate) struct ShardConfig {
+    pub(crate) id: ShardId,
+    pub(crate) team: Arc<Team>,
+    pub(crate) ring: RingConfig,
+    pub(crate) seed: u64,
+    pub(crate) spin: Duration,
+}
+
+/// The receiving ends of a shard's rings, held by its loop alone.
+pub(crate) type Inbound = Vec<Option<Consumer>>;
+
+impl Shard {
+    /// Makes the shard of the calling thread.
+    pub(crate) fn new(config: ShardConfig, lease: Lease) -> Result<Self, StartErrorKind> {
+        let mut driver = Driver::new(&config.ring).map_err(StartErrorKind::Backend)?;
+        let doorbell = sys::new_doorbell().map_err(StartErrorKind::Doorbell)?;
+        driver.arm_doorbell(doorbell.as_raw_fd());
+        let generation = lease.shared().open(doorbell.as_raw_fd());
+        let links = (0..config.team.len()).map(|peer| {
+            let peer = u16::try_from(peer).expect("a runtime has at most 1024 shards");
+            RefCell::new(Link::new(ShardId::from(peer)))
+        });
+        let clock = Clock::Monotonic;
+        let now_ns = clock.now_ns();
+        Ok(Self {
+            id: config.id,
+            links: links.collect(),
+            team: config.team,
+            doorbell: Some(doorbell),
+            doorbell_leaked: Cell::new(false),
+            rings_owed: Cell::new(0),
+            rings_received: Cell::new(0),
+            tasks: RefCell::new(Tasks::new()),
+            timers: RefCell::new(Timers::new(now_ns)),
+            driver: RefCell::new(driver),
+            touched: RefCell::default(),
+            residents: RefCell::default(),
+            replies: RefCell::new(Replies::new()),
+            graveyard: RefCell::default(),
+            extensions: RefCell::default(),
+            generation: Cell::new(generation),
+            now_ns: Cell::new(now_ns),
+            clock,
+            rng: Rng::new(config.seed ^ u64::from(lease.number().index()).rotate_left(32)),
+            lease,
+            spin: config.spin,
+            closing: Cell::new(false),
+            reported_quiet: Cell::new(false),
+            unfinished: Cell::new(false),
+            stray_panics: Cell::new(0),
+        })
+    }
+
+    /// The loop: turns until the team is asked to stop.
+    pub(crate) fn run(&self, inbound: &mut Inbound, effects: &mut Effects) {
+        let mut turns_since_enter = 0;
+        while !self.team.is_stopping() {
+            self.now_ns.set(self.clock.now_ns());
+            self.take_inbound(inbound);
+            self.fire_timers();
+            self.run_tasks();
+            self.publish();
+            self.bury_all();
+            if self.tasks.borrow().ready_len() == 0 && !self.unfinished.get() {
+                turns_since_enter = 0;
+                self.park(effects);
+            } else {
+                turns_since_enter += 1;
+                if turns_since_enter >= TURNS_PER_ENTER || self.driver.borrow().needs_enter() {
+                    turns_since_enter = 0;
+                    self.enter(Wait::Poll, effects);
+                }
+            }
+        }
+    }
+
+    /// Takes what other threads sent: wakes, jobs, then the rings of the peers, each bounded.
+    fn take_inbound(&self, inbound: &mut Inbound) {
+        let news = self.shared().handshake.take_pending();
+        if !news && !self.unfinished.get() {
+            return;
+        }
+        {
+            let mut tasks = self.tasks.borrow_mut();
+            self.shared().wakes.drain(|slot| tasks.wake_slot(slot));
+        }
+        for job in self.shared().jobs.take_all() {
+            self.contain(job);
+        }
+        let mut more = false;
+        for (from, consumer) in (0_u16..).map(ShardId::from).zip(inbound.iter_mut()) {
+            more |= self.take_from(from, consumer);
+        }
+        self.unfinished.set(more);
+    }
+
+    /// Takes records of one peer; true if some were left.
+    fn take_from(&self, from: ShardId, consumer: &mut Option<Consumer>) -> bool {
+        if consumer.is_none() {
+            *consumer = self.team.ring(from, self.id).map(|ring| Consumer::new(ring.clone()));
+        }
+        let Some(consumer) = consumer else { return false };
+        let arrival = Arrival { shard: self, from };
+        let drained = record::drain(consumer, RECORDS_PER_TURN, &arrival);
+        if drained.sender_wants_room {
+            self.team.shared(from).notify();
+        }
+        drained.count == RECORDS_PER_TURN
+    }
+
+    fn fire_timers(&self) {
+        let now_ns = self.now_ns.get();
+        loop {
+            let waker = self.timers.borrow_mut().pop_due(now_ns);
+            let Some(waker) = waker else { return };
+            waker.wake();
+        }
+    }
+
+    fn run_tasks(&self) {
+        let ready = self.tasks.borrow().ready_len();
+        for _ in 0..ready.min(TASKS_PER_TURN) {
+            let Some(task) = self.tasks.borrow_mut().pop_ready() else { return };
+            self.run_task(task);
+        }
+    }
+
+    fn run_task(&self, task: TaskRef) {
+        let id = task.id();
+        let waker = task_waker(id);
+        let ended = task.pinned().poll(&mut Context::from_waker(&waker));
+        let mut tasks = self.tasks.borrow_mut();
+        if ended {
+            tasks.remove(id.slot());
+            drop(tasks);
+            task.unlist();
+        } else {
+            tasks.give_back(task);
+        }
+    }
+
+    /// Makes everything this turn wrote visible to its peers, with one notice each.
+    fn publish(&self) {
+        if self.touched.borrow().is_empty() {
+            return;
+        }
+        let peers = std::mem::take(&mut *self.touched.borrow_mut());
+        for &peer in &peers {
+            if self.publish_link(peer) {
+                self.touch(peer);
+            }
+        }
+        // The vector's memory is kept for the next turn.
+        let mut touched = self.touched.borrow_mut();
+        let again = std::mem::replace(&mut *touched, peers);
+        touched.clear();
+        touched.extend(again);
+    }
+
+    /// Drops evicted residents; their drops may evict more.
+    fn bury_all(&self) {
+        if self.graveyard.borrow().is_empty() {
+            return;
+        }
+        loop {
+            let Some(body) = self.graveyard.borrow_mut().pop() else { return };
+            self.contain(|| drop(body));
+        }
+    }
+
+    /// Nothing is ready: sleep until a completion, a doorbell or a timer; spin first if that was asked for.
+    fn park(&self, effects: &mut Effects) {
+        let next = self.timers.borrow_mut().next_deadline_ns();
+        let wait = next.map(|next| Duration::from_nanos(next.saturating_sub(self.clock.now_ns())));
+        if wait == Some(Duration::ZERO) {
+            return self.enter(Wait::Poll, effects);
+        }
+        if !self.spin.is_zero() && self.spin_for_news(wait) {
+            return self.enter(Wait::Poll, effects);
+        }
+        if self.shared().handshake.prepare_sleep() {
+            self.enter(Wait::Until(wait), effects);
+            self.finish_sleep();
+        } else {
+            self.enter(Wait::Poll, effects);
+        }
+    }
+
+    fn finish_sleep(&self) {
+        if self.shared().handshake.finish_sleep().rung {
+            self.rings_owed.set(self.rings_owed.get() + 1);
+        }
+    }
+
+    /// Watches the inbound word and the ring for a while; true if there is something to do.
+    fn spin_for_news(&self, wait: Option<Duration>) -> bool {
+        let limit = wait.map_or(self.spin, |wait| wait.min(self.spin));
+        let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        let start_ns = self.clock.now_ns();
+        // What is queued for the kernel goes there first, or the spin would wait for completions nobody started.
+        if self.driver.borrow().has_unsubmitted() {
+            return true;
+        }
+        loop {
+            for _ in 0..32 {
+                if self.shared().handshake.has_news() || self.driver.borrow().needs_enter() {
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+            if self.clock.now_ns() - start_ns >= limit_ns {
+                return false;
+            }
+        }
+    }
+
+    /// One visit to the kernel: submits, waits as told, reaps, and acts on what came back.
+    fn enter(&self, wait: Wait, effects: &mut Effects) {
+        let result = self.driver.borrow_mut().turn(wait, effects);
+        if let Err(error) = result {
+            // The ring itself is broken: no operation of this shard can complete any more.
+            panic!("the io_uring of {} failed: {error}", self.id);
+        }
+        self.contain(|| effects.run());
+    }
+
+    /// Runs a piece of code that may run user code; a panic in it ends neither the turn nor the shard.
+    fn contain(&self, code: impl FnOnce()) {
+        if catch_unwind(AssertUnwindSafe(code)).is_err() {
+            self.count_stray_panic();
+        }
+    }
+}
+
+/// What the rest of the runtime asks of the current shard.
+impl Shard {
+    pub(crate) fn id(&self) -> ShardId {
+        self.id
+    }
+
+    #[inline]
+    pub(crate) fn number(&self) -> ShardNumber {
+        self.lease.number()
+    }
+
+    pub(crate) fn team(&self) -> &Arc<Team> {
+        &self.team
+    }
+
+    pub(crate) fn shared(&self) -> &'static SharedShard {
+        self.lease.shared()
+    }
+
+    fn doorbell(&self) -> &OwnedFd {
+        self.doorbell.as_ref().expect("taken out by drop alone")
+    }
+
+    pub(crate) fn driver(&self) -> &RefCell<Driver> {
+        &self.driver
+    }
+
+    pub(crate) fn timers(&self) -> &RefCell<Timers> {
+        &self.timers
+    }
+
+    pub(crate) fn residents(&self) -> &RefCell<Residents> {
+        &self.residents
+    }
+
+    pub(crate) fn replies(&self) -> &RefCell<Replies> {
+        &self.replies
+    }
+
+    pub(crate) fn link(&self, peer: ShardId) -> &RefCell<Link> {
+        &self.links[peer.index()]
+    }
+
+    pub(crate) fn rng(&self) -> &Rng {
+        &self.rng
+    }
+
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    pub(crate) fn backend_name(&self) -> &'static str {
+        self.driver.borrow().backend_name()
+    }
+
+    /// The next number of the shard's count of generations, never zero.
+    #[inline]
+    pub(crate) fn next_generation(&self) -> u64 {
+        self.generation.replace(self.generation.get() + 1)
+    }
+
+    pub(crate) fn touch(&self, peer: ShardId) {
+        self.touched.borrow_mut().push(peer);
+    }
+
+    pub(crate) fn make_producer(&self, peer: ShardId) -> Producer {
+        Producer::new(self.team.ring_or_make(self.id, peer).clone())
+    }
+
+    pub(crate) fn bury(&self, body: Rc<dyn Any>) {
+        self.graveyard.borrow_mut().push(body);
+    }
+
+    pub(crate) fn count_stray_panic(&self) {
+        self.stray_panics.set(self.stray_panics.get() + 1);
+    }
+
+    #[inline]
+    pub(crate) fn wake_local(&self, slot: u32, generation: u32) {
+        self.tasks.borrow_mut().wake(slot, generation);
+    }
+
+    pub(crate) fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        let slot = self.tasks.borrow().next_slot().expect("a shard holds at most 4 194 304 tasks");
+        // The lower half is the task's generation; zero marks free slots.
+        #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is wanted")]
+        let generation = loop {
+            let generation = self.next_generation() as u32;
+            if generation != 0 {
+                break generation;
+            }
+        };
+        let id = TaskId::new(self.number(), slot, generation);
+        let (listed, handle) = new_task(id, future);
+        let handle = JoinHandle::new(handle);
+        if self.closing.get() {
+            drop(listed.clear());
+            listed.unlist();
+            return handle;
+        }
+        self.shared().wakes.ensure(slot);
+        self.shared().wakes.set_generation(slot, generation);
+        self.tasks.borrow_mut().insert(listed);
+        handle
+    }
+
+    /// Drops the future of a task that is not running.
+    pub(crate) fn cancel_task(&self, id: TaskId) {
+        let task = {
+            let mut tasks = self.tasks.borrow_mut();
+            if !tasks.has(id.slot(), id.generation()) {
+                return;
+            }
+            tasks.lend(id.slot())
+        };
+        let Some(task) = task else { return };
+        if let Some(payload) = task.clear() {
+            drop(payload);
+            self.count_stray_panic();
+        }
+        self.tasks.borrow_mut().remove(id.slot());
+        task.unlist();
+    }
+
+    pub(crate) fn extension<T: 'static>(&self, make: impl FnOnce() -> T) -> Rc<T> {
+        let find = |extensions: &[(TypeId, Rc<dyn Any>)]| {
+            let (_, found) = extensions.iter().find(|(known, _)| *known == TypeId::of::<T>())?;
+            found.clone().downcast::<T>().ok()
+        };
+        if let Some(found) = find(&self.extensions.borrow()) {
+            return found;
+        }
+        let made = Rc::new(make());
+        self.extensions.borrow_mut().push((TypeId::of::<T>(), made.clone()));
+        made
+    }
+}
+
+impl Drop for Shard {
+    fn drop(&mut self) {
+        if self.doorbell_leaked.get() {
+            // Kept open on purpose: only its number is given up.
+            let _kept_open: Option<RawFd> = self.doorbell.take().map(IntoRawFd::into_raw_fd);
+        }
+    }
+}
+
+impl fmt::Debug for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shard").field("id", &self.id).field("number", &self.number()).finish_non_exhaustive()
+    }
+}
+
+/// The shard the calling thread runs, if it runs one.
+///
+/// # Examples
+/// ```
+/// # let runtime = greenroom_runtime::Builder::new().shards(2).start()?;
+/// assert_eq!(greenroom_runtime::current_shard(), None);
+/// let shard = runtime.run_on(1, || async { greenroom_runtime::current_shard() });
+/// assert_eq!(shard, Some(1.into()));
+/// # Ok::<(), greenroom_runtime::StartError>(())
+/// ```
+#[must_use]
+pub fn current_shard() -> Option<ShardId> {
+    context::with(Shard::id)
+}
+
+/// The current shard's one value of type `T`, made on first use; it lives as long as the shard.
+///
+/// For layers above the runtime that keep state per shard.
+///
+/// # Panics
+/// If the calling thread is no shard.
+#[track_caller]
+pub fn extension<T: 'static>(make: impl FnOnce() -> T) -> Rc<T> {
+    context::with(|shard| shard.extension(make)).unwrap_or_else(|| panic!("shard state was asked for on a thread that is no shard"))
+}

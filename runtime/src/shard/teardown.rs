@@ -1,0 +1,127 @@
+//! The end of a shard.
+//!
+//! 1. *Cancel*: no new tasks; every future is dropped, one by one, each drop contained. Then residents and extensions.
+//! 2. *Drain*: every operation is cancelled and its completion awaited, for at most five seconds. What the kernel still
+//!    holds then is leaked and reported, never freed.
+//! 3. *Wait for the peers*: a shard that is quiet goes on emptying its rings until all are quiet, so that nobody's last
+//!    records meet a thread that is gone.
+//! 4. *Close*: the injector is closed (later jobs go back to their senders), the doorbell waits for rings that were
+//!    claimed, and the number may be used again.
+
+use std::time::Duration;
+
+use super::{Inbound, Shard};
+use crate::ring::{Effects, Wait};
+use crate::sys;
+
+/// How long the kernel gets to give back what it holds.
+const DRAIN_NS: u64 = 5_000_000_000;
+/// The longest wait of the drain between two looks at the clock.
+const DRAIN_STEP: Duration = Duration::from_millis(20);
+/// The longest wait for peers between two looks; what they do is announced at the doorbell.
+const PEERS_STEP_MS: i32 = 1000;
+/// How long a ring that was claimed may take to arrive before its descriptor is leaked instead of closed.
+const DOORBELL_TIMEOUT_MS: i32 = 1000;
+
+impl Shard {
+    /// Ends a shard that ran.
+    pub(crate) fn tear_down(&self, inbound: &mut Inbound, effects: &mut Effects) {
+        self.closing.set(true);
+        self.cancel_everything();
+        self.drain_driver(effects);
+        self.report_quiet();
+        self.wait_for_peers(inbound);
+        self.close();
+    }
+
+    /// Ends a shard that never ran, because another one of its team could not start.
+    pub(crate) fn abandon(&self, effects: &mut Effects) {
+        self.closing.set(true);
+        self.drain_driver(effects);
+        self.close();
+    }
+
+    /// Tells the peers, once, that this shard holds nothing they could need.
+    pub(crate) fn report_quiet(&self) {
+        if !self.reported_quiet.replace(true) {
+            self.team.report_quiet();
+        }
+    }
+
+    fn cancel_everything(&self) {
+        loop {
+            let slot = self.tasks.borrow().any_slot();
+            let Some(slot) = slot else { break };
+            let Some(task) = self.tasks.borrow_mut().lend(slot) else { break };
+            if let Some(payload) = task.clear() {
+                drop(payload);
+                self.count_stray_panic();
+            }
+            self.tasks.borrow_mut().remove(slot);
+            task.unlist();
+        }
+        let residents = self.residents.borrow_mut().drain();
+        for resident in residents {
+            self.contain(|| drop(resident));
+        }
+        self.bury_all();
+        let extensions = std::mem::take(&mut *self.extensions.borrow_mut());
+        for extension in extensions {
+            self.contain(|| drop(extension));
+        }
+        self.publish();
+    }
+
+    fn drain_driver(&self, effects: &mut Effects) {
+        self.driver.borrow_mut().begin_teardown();
+        let deadline_ns = self.clock.now_ns() + DRAIN_NS;
+        while self.driver.borrow().live_ops() > 0 && self.clock.now_ns() < deadline_ns {
+            self.enter(Wait::Until(Some(DRAIN_STEP)), effects);
+        }
+        let leaked = self.driver.borrow_mut().leak_remaining();
+        self.team.report_leaks(leaked.operations);
+    }
+
+    fn wait_for_peers(&self, inbound: &mut Inbound) {
+        loop {
+            self.take_inbound(inbound);
+            self.publish();
+            self.bury_all();
+            if self.team.all_quiet() {
+                return;
+            }
+            // The driver holds no operation any more, not even the doorbell's read: wait on the doorbell itself.
+            if self.shared().handshake.prepare_sleep() {
+                let rung = sys::await_ring(self.doorbell(), PEERS_STEP_MS);
+                self.count_rings(rung.unwrap_or(0));
+                self.finish_sleep();
+            }
+        }
+    }
+
+    fn close(&self) {
+        self.shared().handshake.close();
+        for job in self.shared().jobs.close() {
+            // A job that came too late is dropped, not run: what it carries tells its sender.
+            self.contain(|| drop(job));
+        }
+        self.shared().keep_generation(self.generation.get());
+        self.count_rings(self.driver.borrow().doorbell_count());
+        while self.rings_received.get() < self.rings_owed.get() {
+            match sys::await_ring(self.doorbell(), DOORBELL_TIMEOUT_MS) {
+                Some(count) => self.count_rings(count),
+                None => return self.leak_doorbell(),
+            }
+        }
+    }
+
+    fn count_rings(&self, count: u64) {
+        self.rings_received.set(self.rings_received.get() + count);
+    }
+
+    /// Somebody claimed the bell a second ago and has not rung it: the descriptor is kept for ever rather than let a
+    /// late write hit whoever gets its number next.
+    fn leak_doorbell(&self) {
+        self.doorbell_leaked.set(true);
+    }
+}

@@ -1,0 +1,91 @@
+//! The system calls that are not I/O of a user: the doorbell, CPU affinity, a random seed.
+
+#![expect(unsafe_code, reason = "the only libc calls outside the ring")]
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// Makes the eventfd that wakes a sleeping shard. Blocking, so that a ring read waits instead of failing.
+pub(crate) fn new_doorbell() -> io::Result<OwnedFd> {
+    // SAFETY: takes no pointers.
+    let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: just made, and owned by nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Adds one to a doorbell. Never blocks: the count is at most one per sleep of the shard.
+pub(crate) fn ring(doorbell: RawFd) {
+    let one = 1_u64.to_ne_bytes();
+    loop {
+        // SAFETY: `one` is 8 readable bytes.
+        let written = unsafe { libc::write(doorbell, one.as_ptr().cast(), one.len()) };
+        if written >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            // Any other error means the descriptor is no eventfd, which the registry's invariant rules out.
+            debug_assert!(written == 8, "writing to doorbell {doorbell} failed");
+            return;
+        }
+    }
+}
+
+/// Waits until a doorbell was rung and takes the count; `None` if nothing came within the time.
+pub(crate) fn await_ring(doorbell: &OwnedFd, timeout_ms: i32) -> Option<u64> {
+    let mut poll = libc::pollfd { fd: doorbell.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: `poll` is one valid pollfd.
+    let ready = unsafe { libc::poll(&raw mut poll, 1, timeout_ms) };
+    if ready != 1 {
+        return None;
+    }
+    let mut count = [0_u8; 8];
+    // SAFETY: `count` is 8 writable bytes.
+    let read = unsafe { libc::read(doorbell.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+    (read == 8).then(|| u64::from_ne_bytes(count))
+}
+
+/// The CPUs this process may run on, in rising order. Empty if the kernel does not tell.
+pub(crate) fn allowed_cpus() -> Vec<usize> {
+    let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
+    // SAFETY: the pointer is valid for the size given.
+    let result = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), set.as_mut_ptr()) };
+    if result != 0 {
+        return Vec::new();
+    }
+    // SAFETY: zeroed above, and all bit patterns are valid.
+    let set = unsafe { set.assume_init() };
+    let count = usize::try_from(libc::CPU_SETSIZE).expect("a positive constant");
+    // SAFETY: the index is below CPU_SETSIZE.
+    (0..count).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect()
+}
+
+/// Pins the calling thread to one CPU.
+pub(crate) fn pin_to(cpu: usize) -> io::Result<()> {
+    let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
+    // SAFETY: zeroed just now, and all bit patterns are valid.
+    let set = unsafe { set.assume_init_mut() };
+    // SAFETY: `cpu` comes from `allowed_cpus`, so it is below CPU_SETSIZE.
+    unsafe { libc::CPU_SET(cpu, set) };
+    // SAFETY: the pointer is valid for the size given.
+    let result = unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const *set) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// A seed that differs from run to run.
+pub(crate) fn random_seed() -> u64 {
+    let mut seed = [0_u8; 8];
+    // SAFETY: `seed` is 8 writable bytes.
+    let got = unsafe { libc::getrandom(seed.as_mut_ptr().cast(), seed.len(), 0) };
+    debug_assert!(got == 8, "getrandom gave {got} of 8 bytes");
+    u64::from_ne_bytes(seed)
+}
+
+/// Nanoseconds of the monotonic clock.
+pub(crate) fn monotonic_ns() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is a valid timespec to write to.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    let seconds = u64::try_from(now.tv_sec).expect("the monotonic clock is not negative");
+    seconds * 1_000_000_000 + u64::try_from(now.tv_nsec).expect("nanoseconds are not negative")
+}

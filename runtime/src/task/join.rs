@@ -1,0 +1,159 @@
+//! Waiting for a task's end, and how it may have ended.
+
+#![expect(unsafe_code, reason = "names the output type of an erased task")]
+
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use super::raw::TaskRef;
+use super::state::Stage;
+use crate::shard::context;
+
+/// An owned permission to wait for a task's output.
+///
+/// Dropping it detaches the task, which goes on.
+///
+/// # Cancel safety
+/// Awaiting `&mut handle` and dropping that future loses nothing.
+///
+/// # Shard affinity
+/// `!Send`: a task is joined on the shard it runs on.
+#[derive(Debug)]
+#[must_use = "dropping a join handle detaches the task; call `.detach()` to say so"]
+pub struct JoinHandle<T> {
+    /// Invariant: `Some` until the handle is dropped; the task was made from a future with output `T`.
+    task: Option<TaskRef>,
+    output: PhantomData<T>,
+}
+
+impl<T: 'static> JoinHandle<T> {
+    /// `task` must come from a future whose output is `T`; only `Shard::spawn` calls this.
+    pub(crate) fn new(task: TaskRef) -> Self {
+        Self { task: Some(task), output: PhantomData }
+    }
+
+    fn task(&self) -> &TaskRef {
+        self.task.as_ref().expect("the task is taken out by drop alone")
+    }
+
+    /// Lets the task run on by itself.
+    pub fn detach(self) {
+        drop(self);
+    }
+
+    /// Cancels the task at its current await point: its future is dropped, and the handle resolves to a cancelled
+    /// [`JoinError`] unless the task had finished before.
+    ///
+    /// Called from inside the task itself, it takes effect when that poll returns.
+    pub fn abort(&self) {
+        if self.task().request_abort() {
+            context::with(|shard| shard.cancel_task(self.task().id()));
+        }
+    }
+
+    /// Whether the task has ended.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        !self.task().is_listed()
+    }
+}
+
+impl<T: 'static> Future for JoinHandle<T> {
+    type Output = Result<T, JoinError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let task = self.task();
+        if task.is_listed() {
+            task.set_joiner(cx.waker());
+            return Poll::Pending;
+        }
+        if task.stage() == Stage::Empty {
+            return Poll::Ready(Err(JoinError { cause: Cause::Cancelled }));
+        }
+        // SAFETY: by the field's invariant the task's output type is `T`.
+        let outcome = unsafe { task.take_outcome::<T>() };
+        Poll::Ready(outcome.expect("a task that has ended is either empty or finished"))
+    }
+}
+
+impl<T> Drop for JoinHandle<T> {
+    fn drop(&mut self) {
+        if let Some(task) = self.task.take() {
+            task.detach();
+        }
+    }
+}
+
+impl<T> Unpin for JoinHandle<T> {}
+
+/// Why a task has no output.
+pub struct JoinError {
+    cause: Cause,
+}
+
+enum Cause {
+    Cancelled,
+    Panicked(Box<dyn Any + Send>),
+}
+
+impl JoinError {
+    pub(crate) fn panicked(payload: Box<dyn Any + Send>) -> Self {
+        Self { cause: Cause::Panicked(payload) }
+    }
+
+    pub(crate) fn cancelled() -> Self {
+        Self { cause: Cause::Cancelled }
+    }
+
+    /// Whether the task was aborted, or its shard shut down before it finished.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self.cause, Cause::Cancelled)
+    }
+
+    /// Whether the task panicked.
+    #[must_use]
+    pub fn is_panic(&self) -> bool {
+        matches!(self.cause, Cause::Panicked(_))
+    }
+
+    /// The payload of the panic, for `std::panic::resume_unwind`.
+    ///
+    /// # Errors
+    /// Gives the error back when the task did not panic.
+    pub fn try_into_panic(self) -> Result<Box<dyn Any + Send>, Self> {
+        match self.cause {
+            Cause::Panicked(payload) => Ok(payload),
+            Cause::Cancelled => Err(self),
+        }
+    }
+}
+
+/// The text of a panic payload, if it is one of the two types `panic!` makes.
+pub(crate) fn panic_text(payload: &(dyn Any + Send)) -> &str {
+    payload
+        .downcast_ref::<&'static str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a value that is no text")
+}
+
+impl fmt::Debug for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.cause {
+            Cause::Cancelled => f.write_str("the task was cancelled before it finished"),
+            Cause::Panicked(payload) => write!(f, "the task panicked: {}", panic_text(payload.as_ref())),
+        }
+    }
+}
+
+impl std::error::Error for JoinError {}

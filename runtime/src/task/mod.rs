@@ -1,0 +1,103 @@
+//! Tasks: futures that live on one shard.
+//!
+//! # The protocol
+//!
+//! A task is one heap cell: a [`raw::Header`] followed by the future or, later, its output. The cell has at most two
+//! owners, both on the shard's own thread and both `!Send`:
+//!
+//! * the [`slots::Tasks`] table, from spawn until the future has finished or was cancelled;
+//! * the [`JoinHandle`], from spawn until it is dropped.
+//!
+//! Whoever lets go last frees the cell. There is no reference count: two bits say who is still there ([`state::State`]).
+//!
+//! Wakers own nothing. A waker is a packed [`TaskId`] (shard, slot, generation) in the place of a data pointer, so cloning
+//! and dropping one is free, and waking after the task, its shard, or the whole runtime is gone does nothing. On the
+//! task's own shard a wake is a push of the slot's index into the run queue; from anywhere else it goes through
+//! [`crate::inject`].
+//!
+//! A future is polled and dropped only by its shard's loop or by code the loop calls, never while a shard structure is
+//! borrowed: user code may spawn, wake, abort and send from inside `poll` and from inside `drop`.
+
+mod id;
+mod join;
+mod raw;
+mod slots;
+mod state;
+mod waker;
+
+pub(crate) use id::TaskId;
+pub(crate) use join::panic_text;
+pub use join::{JoinError, JoinHandle};
+pub(crate) use raw::{TaskRef, new_task};
+pub(crate) use slots::Tasks;
+pub(crate) use waker::task_waker;
+
+use std::cell::Cell;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// Spawns a future on the current shard.
+///
+/// The task starts in the shard's next run of tasks, never inside this call. Dropping the handle detaches the task.
+/// While the shard is shutting down the future is dropped at once and the handle resolves to a cancelled
+/// [`JoinError`].
+///
+/// # Panics
+/// If the calling thread is no shard, or if the shard already holds 4 194 304 tasks.
+///
+/// # Shard affinity
+/// The future need not be `Send`: it is polled and dropped on this shard.
+///
+/// # Examples
+/// ```
+/// let runtime = greenroom_runtime::Builder::new().shards(1).start()?;
+/// let sum = runtime.run_on(0, || async {
+///     let one = greenroom_runtime::spawn(async { 1 });
+///     let two = greenroom_runtime::spawn(async { 2 });
+///     one.await.unwrap() + two.await.unwrap()
+/// });
+/// assert_eq!(sum, 3);
+/// # Ok::<(), greenroom_runtime::StartError>(())
+/// ```
+#[track_caller]
+pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
+    crate::shard::context::with(|shard| shard.spawn(future))
+        .unwrap_or_else(|| panic!("spawn was called on a thread that is no shard: use `Handle::spawn_on` from outside"))
+}
+
+/// Lets every other ready task of this shard, its timers and its I/O go first, once.
+///
+/// # Cancel safety
+/// Dropping the future has no effect.
+///
+/// # Examples
+/// ```
+/// # let runtime = greenroom_runtime::Builder::new().shards(1).start()?;
+/// runtime.run_on(0, || async { greenroom_runtime::yield_now().await });
+/// # Ok::<(), greenroom_runtime::StartError>(())
+/// ```
+pub fn yield_now() -> impl Future<Output = ()> {
+    YieldNow { yielded: Cell::new(false) }
+}
+
+struct YieldNow {
+    yielded: Cell<bool>,
+}
+
+impl Future for YieldNow {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.yielded.replace(true) {
+            return Poll::Ready(());
+        }
+        // A task that wakes itself goes to the back of the queue, so one turn of the shard passes at most between
+        // this and the next poll, and everything that was ready before it has run.
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}

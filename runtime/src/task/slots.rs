@@ -1,0 +1,150 @@
+//! The table of a shard's tasks and its run queue.
+//!
+//! A slot's `queued` bit belongs to the slot, not to the task: if a task ends while its index is still queued, the next
+//! task of the slot inherits the place. That costs it nothing but an early poll, and it means the queue never holds an
+//! index twice.
+
+use std::collections::VecDeque;
+
+use super::id::SLOT_COUNT_MAX;
+use super::raw::TaskRef;
+
+#[derive(Debug)]
+struct Slot {
+    generation: u32,
+    queued: bool,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    /// Next free slot, or `SLOT_COUNT_MAX` at the end of the list.
+    Free(u32),
+    Task(TaskRef),
+    /// Taken out by the loop for the time of its poll or drop.
+    Lent,
+}
+
+/// Every task of one shard, and which of them are ready.
+#[derive(Debug)]
+pub(crate) struct Tasks {
+    slots: Vec<Slot>,
+    free: u32,
+    len: usize,
+    ready: VecDeque<u32>,
+}
+
+impl Tasks {
+    pub(crate) fn new() -> Self {
+        Self { slots: Vec::new(), free: SLOT_COUNT_MAX, len: 0, ready: VecDeque::with_capacity(64) }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn ready_len(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// The slot that the next [`Tasks::insert`] will use, or `None` when the table is full.
+    pub(crate) fn next_slot(&self) -> Option<u32> {
+        if self.free != SLOT_COUNT_MAX {
+            return Some(self.free);
+        }
+        u32::try_from(self.slots.len()).ok().filter(|&slot| slot < SLOT_COUNT_MAX)
+    }
+
+    /// Puts a task, whose id names [`Tasks::next_slot`], into the table and queues it.
+    pub(crate) fn insert(&mut self, task: TaskRef) {
+        let (slot, generation) = (task.id().slot(), task.id().generation());
+        let index = slot as usize;
+        if index == self.slots.len() {
+            self.slots.push(Slot { generation, queued: false, content: Content::Task(task) });
+        } else {
+            let entry = &mut self.slots[index];
+            let Content::Free(next) = entry.content else { unreachable!("slot {slot} was not free") };
+            self.free = next;
+            entry.generation = generation;
+            entry.content = Content::Task(task);
+        }
+        self.len += 1;
+        self.queue(index);
+    }
+
+    /// Queues the task unless it is queued already or the id is stale.
+    pub(crate) fn wake(&mut self, slot: u32, generation: u32) {
+        let index = slot as usize;
+        if self.slots.get(index).is_some_and(|entry| entry.generation == generation) {
+            self.queue(index);
+        }
+    }
+
+    /// Queues whatever task is in the slot.
+    pub(crate) fn wake_slot(&mut self, slot: u32) {
+        if (slot as usize) < self.slots.len() {
+            self.queue(slot as usize);
+        }
+    }
+
+    fn queue(&mut self, index: usize) {
+        let entry = &mut self.slots[index];
+        if !entry.queued {
+            entry.queued = true;
+            self.ready.push_back(u32::try_from(index).expect("slots fit in 22 bits"));
+        }
+    }
+
+    /// Takes the next ready task out for a poll. The `queued` bit is cleared *before* the poll, so a wake that comes
+    /// while it runs queues it again.
+    pub(crate) fn pop_ready(&mut self) -> Option<TaskRef> {
+        loop {
+            let slot = self.ready.pop_front()?;
+            let entry = &mut self.slots[slot as usize];
+            entry.queued = false;
+            if matches!(entry.content, Content::Task(_)) {
+                return self.lend(slot);
+            }
+        }
+    }
+
+    /// Takes a task out of its slot; [`Tasks::give_back`] or [`Tasks::remove`] must follow.
+    pub(crate) fn lend(&mut self, slot: u32) -> Option<TaskRef> {
+        let content = &mut self.slots.get_mut(slot as usize)?.content;
+        if !matches!(content, Content::Task(_)) {
+            return None;
+        }
+        match std::mem::replace(content, Content::Lent) {
+            Content::Task(task) => Some(task),
+            Content::Free(_) | Content::Lent => None,
+        }
+    }
+
+    pub(crate) fn give_back(&mut self, task: TaskRef) {
+        let index = task.id().slot() as usize;
+        debug_assert!(matches!(self.slots[index].content, Content::Lent), "slot {index} was not lent");
+        self.slots[index].content = Content::Task(task);
+    }
+
+    /// Frees the slot of a lent task that has ended.
+    pub(crate) fn remove(&mut self, slot: u32) {
+        let entry = &mut self.slots[slot as usize];
+        debug_assert!(matches!(entry.content, Content::Lent), "slot {slot} was not lent");
+        // A stale wake must not match: zero is never handed out.
+        entry.generation = 0;
+        entry.content = Content::Free(self.free);
+        self.free = slot;
+        self.len -= 1;
+    }
+
+    /// The slot of some task that is not lent, for teardown.
+    pub(crate) fn any_slot(&self) -> Option<u32> {
+        let index = self.slots.iter().position(|slot| matches!(slot.content, Content::Task(_)))?;
+        u32::try_from(index).ok()
+    }
+
+    /// Whether the id still names a task (lent or not).
+    pub(crate) fn has(&self, slot: u32, generation: u32) -> bool {
+        self.slots.get(slot as usize).is_some_and(|entry| entry.generation == generation)
+    }
+}

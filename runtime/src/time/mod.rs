@@ -1,0 +1,117 @@
+//! Time: sleeping, limiting, repeating.
+//!
+//! Timers live in user space, in one hierarchical [`wheel`] per shard; the kernel only learns how long the shard may
+//! sleep. Resolution is one millisecond: a timer never fires early, and fires in the first turn after its millisecond
+//! has passed.
+
+mod interval;
+mod sleep;
+mod timeout;
+pub(crate) mod wheel;
+
+pub use interval::{Interval, MissedTicks, interval};
+pub use sleep::{Sleep, sleep, sleep_until};
+pub use timeout::{Elapsed, Timeout, timeout};
+
+use std::collections::VecDeque;
+use std::num::NonZeroU64;
+use std::ops::{Add, Sub};
+use std::task::Waker;
+use std::time::Duration;
+
+use self::wheel::{TimerKey, Wheel};
+use crate::shard::{Shard, context};
+
+/// Nanoseconds in one tick of the wheel.
+const TICK_NS: NonZeroU64 = NonZeroU64::new(1_000_000).expect("not zero");
+
+/// A moment on the clock of the runtime.
+///
+/// It is the monotonic clock of the machine, so moments of different shards can be compared.
+///
+/// # Examples
+/// ```
+/// use greenroom_runtime::time::Instant;
+/// # let runtime = greenroom_runtime::Builder::new().shards(1).start()?;
+/// runtime.run_on(0, || async {
+///     let start = Instant::now();
+///     assert!(start.elapsed().as_secs() < 60);
+/// });
+/// # Ok::<(), greenroom_runtime::StartError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant {
+    ns: u64,
+}
+
+impl Instant {
+    /// The current moment.
+    ///
+    /// # Panics
+    /// If the calling thread is no shard.
+    #[must_use]
+    #[track_caller]
+    pub fn now() -> Self {
+        let ns = context::with(Shard::now_ns);
+        Self { ns: ns.unwrap_or_else(|| panic!("the runtime's clock was read on a thread that is no shard")) }
+    }
+
+    /// Time since this moment, zero if it is yet to come.
+    ///
+    /// # Panics
+    /// If the calling thread is no shard.
+    #[must_use]
+    #[track_caller]
+    pub fn elapsed(self) -> Duration {
+        Self::now() - self
+    }
+}
+
+impl Add<Duration> for Instant {
+    type Output = Self;
+
+    fn add(self, duration: Duration) -> Self {
+        let ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        Self { ns: self.ns.saturating_add(ns) }
+    }
+}
+
+impl Sub for Instant {
+    type Output = Duration;
+
+    fn sub(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.ns.saturating_sub(earlier.ns))
+    }
+}
+
+/// The timers of one shard.
+#[derive(Debug)]
+pub(crate) struct Timers {
+    wheel: Wheel<Waker>,
+    /// Expired and not yet woken: the loop takes them one by one, so that no waker runs while this is borrowed.
+    due: VecDeque<Waker>,
+}
+
+impl Timers {
+    pub(crate) fn new(now_ns: u64) -> Self {
+        Self { wheel: Wheel::new(now_ns, TICK_NS), due: VecDeque::new() }
+    }
+
+    fn insert(&mut self, deadline_ns: u64, waker: Waker) -> TimerKey {
+        self.wheel.insert(deadline_ns, waker)
+    }
+
+    /// Takes the waker of one timer that is due.
+    pub(crate) fn pop_due(&mut self, now_ns: u64) -> Option<Waker> {
+        let Self { wheel, due } = self;
+        if due.is_empty() {
+            wheel.advance(now_ns, |_, waker| due.push_back(waker));
+        }
+        due.pop_front()
+    }
+
+    /// When the shard must look again at the latest.
+    pub(crate) fn next_deadline_ns(&self) -> Option<u64> {
+        self.wheel.next_deadline()
+    }
+}
