@@ -500,13 +500,6 @@ impl fmt::Debug for Inflight {
     }
 }
 
-impl<T> Key<T> {
-    /// The value that comes back with the completions of this operation.
-    pub(super) fn token(&self) -> u64 {
-        self.id.token()
-    }
-}
-
 impl<T> fmt::Debug for Key<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Key")
@@ -529,15 +522,10 @@ impl DriverId {
 #[derive(Debug, Default)]
 #[must_use = "dropped while the driver is borrowed, the destructors in here cannot use it"]
 pub(crate) struct Garbage {
+    #[expect(dead_code, reason = "held for its destructor")]
     payload: Option<Payload>,
+    #[expect(dead_code, reason = "held for its destructor")]
     waker: Option<Waker>,
-}
-
-impl Garbage {
-    /// Whether dropping it does nothing.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.payload.is_none() && self.waker.is_none()
-    }
 }
 
 /// A payload that was moved out of its record.

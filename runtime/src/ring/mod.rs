@@ -24,7 +24,7 @@ mod tests;
 mod uring;
 
 pub(crate) use self::backend::Wait;
-pub(crate) use self::driver::{Driver, LeakReport};
+pub(crate) use self::driver::Driver;
 pub(crate) use self::future::Op;
 pub(crate) use self::op::Effects;
 pub use self::probe::BackendError;

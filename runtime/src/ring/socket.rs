@@ -20,6 +20,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
+use super::ops::recv::Received;
+
 /// An open socket. `K` holds what cancelled inbound operations brought home.
 pub(crate) struct Socket<K> {
     fd: OwnedFd,
@@ -52,6 +54,16 @@ impl<K: Default + 'static> Socket<K> {
         Outbound {
             socket: Rc::clone(self),
         }
+    }
+}
+
+impl Socket<Received> {
+    /// Takes the descriptor out, unless someone else holds the socket or bytes wait in it.
+    pub(crate) fn into_fd(socket: Rc<Self>) -> Result<OwnedFd, Rc<Self>> {
+        if socket.kept.borrow().has_leftover() {
+            return Err(socket);
+        }
+        Rc::try_unwrap(socket).map(|socket| socket.fd)
     }
 }
 

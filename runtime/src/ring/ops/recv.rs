@@ -26,6 +26,11 @@ pub(crate) struct Received {
 }
 
 impl Received {
+    /// Whether bytes wait for the next receive.
+    pub(crate) fn has_leftover(&self) -> bool {
+        self.leftover_taken < self.leftover.len()
+    }
+
     /// Moves leftover bytes into the buffer. `None` if there are none.
     pub(crate) fn take(&mut self, buffer: &mut impl IoBufMut) -> Option<usize> {
         let bytes = &self.leftover[self.leftover_taken..];

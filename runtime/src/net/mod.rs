@@ -1,0 +1,48 @@
+//! TCP.
+//!
+//! Sockets belong to the shard that opened them: they are neither `Send` nor `Sync`, and every read, write, accept and
+//! connect is an operation of that shard's ring. Buffers are passed by value and come back with the result, see
+//! [`buffer`](crate::buffer).
+//!
+//! Reading order: [`ToSocketAddr`], [`TcpListener`], [`TcpStream`], and [`OwnedReadHalf`] with [`OwnedWriteHalf`] for
+//! reading and writing at the same time.
+//!
+//! # Examples
+//!
+//! An echo server and its client, on one shard:
+//!
+//! ```
+//! use greenroom_runtime::net::{TcpListener, TcpStream};
+//! use greenroom_runtime::{Builder, spawn};
+//!
+//! let runtime = Builder::new().shards(1).start()?;
+//! runtime.run_on(0, || async {
+//!     let listener = TcpListener::bind("127.0.0.1:0")?;
+//!     let address = listener.local_addr()?;
+//!     spawn(async move {
+//!         let (mut stream, _peer) = listener.accept().await.unwrap();
+//!         let (result, line) = stream.read(Vec::with_capacity(512)).await;
+//!         assert!(result.is_ok());
+//!         stream.write_all(line).await.0.unwrap();
+//!     });
+//!
+//!     let mut stream = TcpStream::connect(address).await?;
+//!     stream.write_all("hello").await.0?;
+//!     let (result, echo) = stream.read_exact([0; 5]).await;
+//!     result?;
+//!     assert_eq!(&echo, b"hello");
+//!     Ok::<(), std::io::Error>(())
+//! })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod address;
+mod split;
+mod tcp_listener;
+mod tcp_stream;
+mod transfer;
+
+pub use self::address::ToSocketAddr;
+pub use self::split::{OwnedReadHalf, OwnedWriteHalf, ReuniteError};
+pub use self::tcp_listener::TcpListener;
+pub use self::tcp_stream::TcpStream;

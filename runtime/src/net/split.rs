@@ -1,0 +1,190 @@
+//! The two halves of a connection.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::net::{Shutdown, SocketAddr};
+use std::rc::Rc;
+
+use socket2::SockRef;
+
+use super::tcp_stream::{TcpStream, local_addr, peer_addr, shutdown};
+use super::transfer;
+use crate::buffer::{BufResult, IoBuf, IoBufMut};
+use crate::ring::ops::recv::StreamSocket;
+
+/// The half of a [`TcpStream`] that reads. Made by [`TcpStream::into_split`].
+pub struct OwnedReadHalf {
+    socket: Rc<StreamSocket>,
+}
+
+impl OwnedReadHalf {
+    pub(super) fn new(socket: Rc<StreamSocket>) -> OwnedReadHalf {
+        OwnedReadHalf { socket }
+    }
+
+    /// Reads what is there, waiting for at least one byte. As [`TcpStream::read`].
+    pub async fn read<B: IoBufMut>(&mut self, buffer: B) -> BufResult<usize, B> {
+        transfer::read(&self.socket, buffer).await
+    }
+
+    /// Reads until the buffer's capacity is full. As [`TcpStream::read_exact`].
+    pub async fn read_exact<B: IoBufMut>(&mut self, buffer: B) -> BufResult<(), B> {
+        transfer::read_exact(&self.socket, buffer).await
+    }
+
+    /// Puts the halves of one stream together again.
+    ///
+    /// # Errors
+    ///
+    /// Gives both back if they come from different streams.
+    pub fn reunite(self, write_half: OwnedWriteHalf) -> Result<TcpStream, ReuniteError> {
+        if !Rc::ptr_eq(&self.socket, write_half.socket()) {
+            return Err(ReuniteError {
+                read_half: self,
+                write_half,
+            });
+        }
+        drop(write_half.into_socket());
+        Ok(TcpStream::from_socket(self.socket))
+    }
+
+    /// Returns the address of the other end.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel reports, such as that the connection is gone.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        peer_addr(&self.socket)
+    }
+
+    /// Returns the address of this end.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel reports.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        local_addr(&self.socket)
+    }
+}
+
+impl fmt::Debug for OwnedReadHalf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnedReadHalf")
+            .field("socket", &self.socket)
+            .finish()
+    }
+}
+
+/// The half of a [`TcpStream`] that writes. Made by [`TcpStream::into_split`].
+///
+/// Dropping it shuts down writing: the peer reads to the end and learns that no more will come.
+pub struct OwnedWriteHalf {
+    /// `None` once the halves were put together again.
+    socket: Option<Rc<StreamSocket>>,
+}
+
+impl OwnedWriteHalf {
+    pub(super) fn new(socket: Rc<StreamSocket>) -> OwnedWriteHalf {
+        OwnedWriteHalf {
+            socket: Some(socket),
+        }
+    }
+
+    fn socket(&self) -> &Rc<StreamSocket> {
+        self.socket
+            .as_ref()
+            .expect("only `into_socket`, which consumes the half, takes the socket")
+    }
+
+    /// Takes the socket out, so that dropping the half shuts nothing down.
+    fn into_socket(mut self) -> Option<Rc<StreamSocket>> {
+        self.socket.take()
+    }
+
+    /// Writes as much of the buffer as the connection takes now. As [`TcpStream::write`].
+    pub async fn write<B: IoBuf>(&mut self, buffer: B) -> BufResult<usize, B> {
+        transfer::write(self.socket(), buffer).await
+    }
+
+    /// Writes the whole buffer. As [`TcpStream::write_all`].
+    pub async fn write_all<B: IoBuf>(&mut self, buffer: B) -> BufResult<(), B> {
+        transfer::write_all(self.socket(), buffer).await
+    }
+
+    /// Writes as much of the buffers as the connection takes now. As [`TcpStream::write_vectored`].
+    pub async fn write_vectored<B: IoBuf>(&mut self, buffers: Vec<B>) -> BufResult<usize, Vec<B>> {
+        transfer::write_vectored(self.socket(), buffers).await
+    }
+
+    /// Writes all of the buffers. As [`TcpStream::write_all_vectored`].
+    pub async fn write_all_vectored<B: IoBuf>(&mut self, buffers: Vec<B>) -> BufResult<(), Vec<B>> {
+        transfer::write_all_vectored(self.socket(), buffers).await
+    }
+
+    /// Shuts down reading, writing or both. As [`TcpStream::shutdown`].
+    ///
+    /// # Errors
+    ///
+    /// What the kernel reports, such as that the connection is already gone.
+    pub async fn shutdown(&mut self, how: Shutdown) -> io::Result<()> {
+        shutdown(self.socket(), how).await
+    }
+
+    /// Returns the address of the other end.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel reports, such as that the connection is gone.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        peer_addr(self.socket())
+    }
+
+    /// Returns the address of this end.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel reports.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        local_addr(self.socket())
+    }
+}
+
+impl Drop for OwnedWriteHalf {
+    fn drop(&mut self) {
+        if let Some(socket) = &self.socket {
+            // Fails when the connection is gone already, which tells the peer as much. The call does not block.
+            SockRef::from(&**socket).shutdown(Shutdown::Write).ok();
+        }
+    }
+}
+
+impl fmt::Debug for OwnedWriteHalf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnedWriteHalf")
+            .field("socket", &self.socket)
+            .finish()
+    }
+}
+
+/// Two halves of different streams cannot be put together.
+pub struct ReuniteError {
+    /// The half that was to be completed.
+    pub read_half: OwnedReadHalf,
+    /// The half that does not belong to it.
+    pub write_half: OwnedWriteHalf,
+}
+
+impl fmt::Debug for ReuniteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReuniteError").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for ReuniteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the halves come from different streams")
+    }
+}
+
+impl Error for ReuniteError {}

@@ -1,0 +1,159 @@
+//! Accepting connections.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
+
+use socket2::{Domain, Protocol, SockRef, Socket as NewSocket, Type};
+
+use super::address::ToSocketAddr;
+use super::tcp_stream::TcpStream;
+use crate::ring::Op;
+use crate::ring::ops::accept::{Accept, ListenerSocket};
+use crate::ring::socket::Socket;
+
+/// Connections the kernel keeps ready for an accept. More are refused or retried by the peer.
+const BACKLOG: i32 = 1024;
+
+/// A TCP socket that listens for connections.
+///
+/// Dropping it closes it, at the latest at the end of the turn when an accept was just cancelled.
+///
+/// # Shard affinity
+///
+/// Belongs to the shard that made it. To serve one port from every shard, bind a listener on each with
+/// [`bind_reuse_port`](Self::bind_reuse_port); the kernel spreads the connections by a hash of their addresses.
+///
+/// # Examples
+///
+/// ```
+/// use greenroom_runtime::net::{TcpListener, TcpStream};
+/// use greenroom_runtime::{Builder, spawn};
+///
+/// let runtime = Builder::new().shards(1).start()?;
+/// runtime.run_on(0, || async {
+///     let listener = TcpListener::bind("127.0.0.1:0")?;
+///     let client = spawn(TcpStream::connect(listener.local_addr()?));
+///     let (_stream, peer) = listener.accept().await?;
+///     assert_eq!(client.await.unwrap()?.local_addr()?, peer);
+///     Ok::<(), std::io::Error>(())
+/// })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct TcpListener {
+    socket: Rc<ListenerSocket>,
+}
+
+impl TcpListener {
+    /// Listens at an address that nobody else listens at.
+    ///
+    /// Port 0 takes a free port, which [`local_addr`](Self::local_addr) tells. A port whose last connections are still
+    /// winding down is taken over (`SO_REUSEADDR`).
+    ///
+    /// # Errors
+    ///
+    /// If the address is no literal one, is in use or not of this host, or the system is out of descriptors.
+    pub fn bind(address: impl ToSocketAddr) -> io::Result<TcpListener> {
+        TcpListener::listen(address.to_socket_addr()?, Sharing::Alone)
+    }
+
+    /// Listens at an address that other listeners of the same user may share (`SO_REUSEPORT`).
+    ///
+    /// All of them have to be bound this way. The kernel gives each connection to one of them. When one is dropped, the
+    /// connections that wait in its backlog are reset.
+    ///
+    /// # Errors
+    ///
+    /// As for [`bind`](Self::bind).
+    pub fn bind_reuse_port(address: impl ToSocketAddr) -> io::Result<TcpListener> {
+        TcpListener::listen(address.to_socket_addr()?, Sharing::ReusePort)
+    }
+
+    fn listen(address: SocketAddr, sharing: Sharing) -> io::Result<TcpListener> {
+        let socket = NewSocket::new(
+            Domain::for_address(address),
+            Type::STREAM,
+            Some(Protocol::TCP),
+        )?;
+        socket.set_reuse_address(true)?;
+        if sharing == Sharing::ReusePort {
+            socket.set_reuse_port(true)?;
+        }
+        socket.bind(&address.into())?;
+        socket.listen(BACKLOG)?;
+        Ok(TcpListener::from_fd(socket.into()))
+    }
+
+    fn from_fd(fd: OwnedFd) -> TcpListener {
+        TcpListener {
+            socket: Socket::new(fd),
+        }
+    }
+
+    /// Takes over a listener of the standard library.
+    pub fn from_std(listener: std::net::TcpListener) -> TcpListener {
+        TcpListener::from_fd(listener.into())
+    }
+
+    /// Waits for a connection. Returns it with the address of the peer.
+    ///
+    /// One accept runs at a time; further ones wait their turn.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel reports. Most errors are about one connection or a shortage (`ConnectionAborted`, too many open
+    /// files) and leave the listener in order.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: a connection that the kernel took for a dropped accept goes to the next one.
+    pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        let (fd, peer) = loop {
+            let lane = self.socket.take_inbound().await;
+            if let Some(accepted) = lane.with_kept(VecDeque::pop_front) {
+                break accepted;
+            }
+            match Op::new(Accept::new(lane)).await {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => break result?,
+            }
+        };
+        Ok((TcpStream::from_fd(fd), peer))
+    }
+
+    /// Returns the address it listens at.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel reports.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        let address = SockRef::from(&*self.socket).local_addr()?;
+        address
+            .as_socket()
+            .ok_or_else(|| io::Error::other("the socket is not an internet socket"))
+    }
+}
+
+impl AsFd for TcpListener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl fmt::Debug for TcpListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TcpListener")
+            .field("local_addr", &self.local_addr().ok())
+            .finish()
+    }
+}
+
+/// Whether others may listen at the same address.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sharing {
+    Alone,
+    ReusePort,
+}
