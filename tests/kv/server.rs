@@ -1,0 +1,102 @@
+//! The example as a child process.
+
+use std::env;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::OnceLock;
+
+/// A running server, killed when a test fails and drops it.
+pub(crate) struct Server {
+    child: Child,
+    address: String,
+    /// Kept open: what the process still prints must not fail.
+    _stdout: BufReader<ChildStdout>,
+}
+
+impl Server {
+    pub(crate) fn start(shards: usize) -> Self {
+        let mut child = Command::new(binary())
+            .args(["--shards", &shards.to_string(), "--addr", "127.0.0.1:0"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        stdout.read_line(&mut line).unwrap();
+        let address = line
+            .split_whitespace()
+            .find(|word| word.starts_with("127.0.0.1:"));
+        let address = address
+            .unwrap_or_else(|| panic!("no address in {line:?}"))
+            .to_owned();
+        Server {
+            child,
+            address,
+            _stdout: stdout,
+        }
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// How much memory the process has.
+    pub(crate) fn resident_bytes(&self) -> usize {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .unwrap();
+        let kib: usize = line.trim().trim_end_matches(" kB").parse().unwrap();
+        kib << 10
+    }
+
+    /// Asks the process to end, and checks that it does so on good terms.
+    pub(crate) fn stop(mut self) {
+        let signalled = Command::new("kill")
+            .args(["-TERM", &self.child.id().to_string()])
+            .status()
+            .unwrap();
+        assert!(signalled.success());
+        let status = self.child.wait().unwrap();
+        assert!(status.success(), "{status}");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // The process has ended already unless a test failed, so errors tell nothing.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The example, built beside this test and the same way.
+fn binary() -> &'static PathBuf {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| {
+        // This is <target>/<profile>/deps/<test>.
+        let test = env::current_exe().unwrap();
+        let profile = test.parent().and_then(|deps| deps.parent()).unwrap();
+        let mut build = Command::new(env!("CARGO"));
+        build.args([
+            "build",
+            "--quiet",
+            "--package",
+            "greenroom-examples",
+            "--example",
+            "kv",
+        ]);
+        build.arg("--target-dir").arg(profile.parent().unwrap());
+        if profile.ends_with("release") {
+            build.arg("--release");
+        }
+        assert!(
+            build.status().unwrap().success(),
+            "the example does not build"
+        );
+        profile.join("examples").join("kv")
+    })
+}
