@@ -363,8 +363,8 @@ pub(super) fn fill(buffer: &mut impl IoBufMut, bytes: &[u8]) -> usize {
     unsafe {
         buffer
             .as_mut_ptr()
-            .copy_from_nonoverlapping(bytes.as_ptr(), count)
-    };
+            .copy_from_nonoverlapping(bytes.as_ptr(), count);
+    }
     // SAFETY: just written, and within the capacity.
     unsafe { buffer.set_len(count) };
     count

@@ -199,6 +199,17 @@ impl Driver {
         self.backend.name()
     }
 
+    /// Takes completions without handing anything over first.
+    #[cfg(test)]
+    pub(super) fn reap_only(&mut self, effects: &mut Effects) {
+        self.reap(effects);
+    }
+
+    #[cfg(test)]
+    pub(super) fn backend_mut(&mut self) -> &mut AnyBackend {
+        &mut self.backend
+    }
+
     fn must_enter(&self) -> bool {
         self.inflight.wants_flush() || self.backend.wants_enter()
     }

@@ -791,3 +791,13 @@ impl List {
 fn slot_of(pages: &[Page], index: u32) -> &Slot {
     &pages[index as usize / PAGE_SLOTS].slots()[index as usize % PAGE_SLOTS]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_takes_three_cache_lines() {
+        assert_eq!(size_of::<Slot>(), 192);
+    }
+}

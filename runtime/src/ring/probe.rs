@@ -259,3 +259,59 @@ fn locked_limit() -> Option<String> {
         .find_map(|line| line.strip_prefix("Max locked memory"))?;
     line.split_whitespace().next().map(str::to_owned)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setup_error(errno: i32) -> BackendError {
+        BackendError::setup(io::Error::from_raw_os_error(errno))
+    }
+
+    fn refused(sysctl: Option<u8>) -> String {
+        let source = io::Error::from_raw_os_error(libc::EPERM);
+        BackendError {
+            kind: Kind::Refused { sysctl, source },
+        }
+        .to_string()
+    }
+
+    #[test]
+    fn a_refusal_names_the_switch_that_is_off() {
+        assert!(refused(Some(2)).contains("kernel.io_uring_disabled is 2; set it to 0"));
+        assert!(refused(Some(1)).contains("kernel.io_uring_group"));
+        for other in [Some(0), None] {
+            let text = refused(other);
+            assert!(
+                text.contains("seccomp") && !text.contains("sysctl"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_limit_is_named_with_its_value() {
+        let error = setup_error(libc::ENOMEM);
+        assert!(error.is_limit() && !error.is_permission_denied());
+        let limit = locked_limit().unwrap();
+        let text = error.to_string();
+        assert!(
+            text.contains(&format!("RLIMIT_MEMLOCK is {limit} bytes")),
+            "{text}"
+        );
+        assert!(text.contains("ulimit -l"), "{text}");
+        assert!(setup_error(libc::EMFILE).to_string().contains("ulimit -n"));
+    }
+
+    #[test]
+    fn causes_are_told_apart() {
+        assert!(setup_error(libc::EPERM).is_permission_denied());
+        assert!(setup_error(libc::ENOSYS).is_unsupported());
+        let error = setup_error(libc::EIO);
+        assert!(!error.is_permission_denied() && !error.is_unsupported() && !error.is_limit());
+        assert_eq!(
+            error.source().unwrap().to_string(),
+            io::Error::from_raw_os_error(libc::EIO).to_string()
+        );
+    }
+}

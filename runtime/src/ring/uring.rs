@@ -342,3 +342,100 @@ fn flags_of(flags: u32) -> Flags {
     }
     seen
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs no-ops through a ring of one flavour.
+    fn check_flavour(flavour: Flavour) {
+        let ring = match flavour.build(8, 16) {
+            Ok(ring) => ring,
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => return,
+            Err(error) => panic!("{flavour:?}: {error}"),
+        };
+        let ring = NonNull::from(Box::leak(Box::new(ring)));
+        // SAFETY: leaked just above, and freed only in `drop`, after the submitter.
+        let submitter = unsafe { ring.as_ref() }.submitter();
+        let wait_flags = EnterFlags::GETEVENTS;
+        let mut uring = Uring {
+            ring,
+            submitter: Some(submitter),
+            flavour,
+            wait_flags,
+        };
+        let mut seen = Vec::new();
+        for token in 0..40 {
+            let entry = Entry {
+                kind: EntryKind::Nop,
+                token,
+            };
+            if !uring.push(&entry) {
+                uring.enter(Wait::Poll).unwrap();
+                uring.reap(|completion| seen.push(completion.token));
+                assert!(uring.push(&entry), "an enter makes room");
+            }
+        }
+        while uring.wants_enter() || uring.has_completions() {
+            uring.enter(Wait::Poll).unwrap();
+            uring.reap(|completion| seen.push(completion.token));
+        }
+        assert_eq!(seen, (0..40).collect::<Vec<_>>(), "{flavour:?}");
+        uring
+            .enter(Wait::Until(Some(Duration::from_millis(1))))
+            .unwrap();
+    }
+
+    #[test]
+    fn every_rung_of_the_ladder_works() {
+        for flavour in Flavour::LADDER {
+            check_flavour(flavour);
+        }
+    }
+
+    #[test]
+    fn completions_that_overflow_the_queue_are_not_lost() {
+        let config = RingConfig {
+            sq_entries: 4,
+            cq_entries: 8,
+            worker_cpus: Vec::new(),
+        };
+        let mut uring = Uring::new(&config).unwrap();
+        for token in 0..40 {
+            let entry = Entry {
+                kind: EntryKind::Nop,
+                token,
+            };
+            while !uring.push(&entry) {
+                uring.enter(Wait::Poll).unwrap();
+            }
+        }
+        let mut seen = Vec::new();
+        for _ in 0..40 {
+            uring.enter(Wait::Poll).unwrap();
+            uring.reap(|completion| seen.push(completion.token));
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, (0..40).collect::<Vec<_>>());
+        assert!(!uring.wants_enter());
+    }
+
+    #[test]
+    fn helper_threads_may_leave_the_shards_cpu() {
+        let set = cpu_set(&[0, 1, usize::MAX]).unwrap();
+        // SAFETY: the index is within the set.
+        assert!(unsafe { libc::CPU_ISSET(1, &set) });
+        assert!(cpu_set(&[]).is_none());
+        let config = RingConfig {
+            worker_cpus: vec![0],
+            ..RingConfig::default()
+        };
+        let uring = Uring::new(&config).unwrap();
+        uring
+            .submitter
+            .as_ref()
+            .unwrap()
+            .register_iowq_aff(&cpu_set(&[0]).unwrap())
+            .unwrap();
+    }
+}
