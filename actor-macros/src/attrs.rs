@@ -128,7 +128,7 @@ fn split_at_commas(tokens: TokenStream) -> Vec<TokenStream> {
 mod tests {
     use super::*;
 
-    fn check(attrs: TokenStream, every_part: TokenStream, call: TokenStream) {
+    fn check(attrs: TokenStream, every_part: &TokenStream, call: &TokenStream) {
         let attrs = Attribute::parse_outer.parse2(attrs).expect("attributes");
         assert_eq!(for_every_part(&attrs).to_string(), every_part.to_string());
         assert_eq!(for_the_call(&attrs).to_string(), call.to_string());
@@ -138,8 +138,8 @@ mod tests {
     fn cfg_goes_to_every_part_and_docs_to_the_call() {
         check(
             quote!(#[doc = "Adds."] #[cfg(unix)] #[inline] #[must_use]),
-            quote!(#[cfg(unix)]),
-            quote!(#[doc = "Adds."] #[cfg(unix)]),
+            &quote!(#[cfg(unix)]),
+            &quote!(#[doc = "Adds."] #[cfg(unix)]),
         );
     }
 
@@ -147,13 +147,13 @@ mod tests {
     fn cfg_inside_cfg_attr_is_kept_at_every_depth() {
         check(
             quote!(#[cfg_attr(feature = "a", inline, cfg_attr(unix, cfg(test), doc = "x"))]),
-            quote!(#[cfg_attr(feature = "a", cfg_attr(unix, cfg(test)))]),
-            quote!(#[cfg_attr(feature = "a", cfg_attr(unix, cfg(test), doc = "x"))]),
+            &quote!(#[cfg_attr(feature = "a", cfg_attr(unix, cfg(test)))]),
+            &quote!(#[cfg_attr(feature = "a", cfg_attr(unix, cfg(test), doc = "x"))]),
         );
     }
 
     #[test]
     fn cfg_attr_without_anything_to_keep_vanishes() {
-        check(quote!(#[cfg_attr(unix, inline)]), quote!(), quote!());
+        check(quote!(#[cfg_attr(unix, inline)]), &quote!(), &quote!());
     }
 }

@@ -5,8 +5,8 @@
 //! moved to the user's token that is to blame; the way names resolve stays mixed-site, or lints
 //! would take the generated path for one that the user wrote.
 
-use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
-use quote::ToTokens;
+use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote_spanned};
 
 /// The span of generated code that no user token is to blame for.
 pub(crate) fn generated() -> Span {
@@ -19,6 +19,9 @@ pub(crate) fn blamed_on(place: Span) -> Span {
 }
 
 /// Where a node starts and where it ends.
+///
+/// A stable compiler cannot join two spans, but an expression that starts at one token and ends at
+/// another is reported from the first to the last.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) first: Span,
@@ -33,6 +36,23 @@ impl Place {
             first: first_span(tokens.clone()).unwrap_or_else(generated),
             last: last_span(tokens).unwrap_or_else(generated),
         }
+    }
+
+    /// `function(argument)`, blamed on the whole node.
+    pub(crate) fn call(self, function: TokenStream, argument: TokenStream) -> TokenStream {
+        let mut parentheses = Group::new(Delimiter::Parenthesis, argument);
+        parentheses.set_span(blamed_on(self.last));
+        let mut tokens = function;
+        tokens.extend([TokenTree::Group(parentheses)]);
+        tokens
+    }
+
+    /// `tuple.field`, blamed on the whole node.
+    pub(crate) fn field(self, tuple: &str, field: usize) -> TokenStream {
+        let tuple = Ident::new(tuple, blamed_on(self.first));
+        let mut field = Literal::usize_unsuffixed(field);
+        field.set_span(blamed_on(self.last));
+        quote_spanned!(blamed_on(self.first)=> #tuple.#field)
     }
 
     /// The place of code that answers to the attribute itself.

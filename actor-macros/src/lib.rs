@@ -22,6 +22,13 @@ mod parse;
 mod roles;
 mod types;
 
+#[cfg(test)]
+mod tests;
+
+#[cfg(doctest)]
+#[doc = include_str!("../tests/edition_2021.md")]
+mod edition_2021 {}
+
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as TokenStream2;
 use syn::Visibility;
@@ -34,39 +41,208 @@ use crate::parse::{RawImpl, RawItem};
 use crate::roles::Role;
 use crate::types::NameSelf;
 
-/// Makes an actor of a type: the methods of the `impl` block become its messages.
+/// Turns the visible methods of an `impl` block into the messages of an actor.
+///
+/// A method with a receiver and a visibility is a message; a private one is a helper. The block
+/// itself stays as it is, so the methods can be called and tested without an actor around them.
+/// For each message the address of the actor has a method of the same name, which takes the same
+/// arguments and returns a call.
+///
+/// ```
+/// use greenroom::prelude::*;
+///
+/// struct Account {
+///     cents: u64,
+/// }
+///
+/// #[actor]
+/// impl Account {
+///     pub fn balance(&self) -> u64 {
+///         self.cents
+///     }
+///
+///     pub fn pay_in(&mut self, cents: u64) {
+///         self.cents += cents;
+///     }
+///
+///     pub async fn pay_out(&mut self, cents: u64) -> Result<u64, String> {
+///         self.check(cents)?;
+///         self.cents -= cents;
+///         Ok(self.cents)
+///     }
+///
+///     fn check(&self, cents: u64) -> Result<(), String> {
+///         if self.cents < cents {
+///             return Err(format!("{} cents are missing", cents - self.cents));
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// /// Moves money: the error is the one of `pay_out`, or says why there was no answer.
+/// async fn transfer(from: Addr<Account>, to: Addr<Account>, cents: u64) -> bool {
+///     from.pay_out(cents).await.is_ok() && to.pay_in(cents).await.is_ok()
+/// }
+/// # let _ = transfer;
+/// ```
+///
+/// # Options
+///
+/// | option | meaning | default |
+/// |---|---|---|
+/// | `mailbox = EXPR` | how many messages may wait, a `usize` constant | 256 |
+/// | `name = ".."` | the name in reports | the type's |
+/// | `crate = PATH` | where the `greenroom` crate is | `::greenroom` |
+///
+/// # Messages
+///
+/// * **Receiver**: `&self` or `&mut self`. Either way one message is handled at a time.
+/// * **Parameters** are owned, because a message leaves its sender. Patterns and `_` are allowed.
+/// * **Context**: a parameter of type `&mut Ctx<Self>`, in any place, is not part of the message.
+/// * **Reply**: the returned value. Where the type is spelled `Result`, the call returns the
+///   handler's error and the failures of messaging as one error, instead of a result in a result.
+/// * **Deferred reply**: with a parameter of type `Reply<T>` the method returns nothing and answers
+///   through it, when it likes, from where it likes.
+/// * **Sending**: arguments and replies are `Send`, because an address may be on another shard than
+///   its actor. `#[message(local)]` lifts that for one message.
+/// * **Generics**: the actor may have type and constant parameters, a message none of its own.
+///   Parameters of the actor need no `'static` bound: the generated code adds it.
+/// * **Attributes**: `cfg`, `doc`, `deprecated` and `allow` are copied to the call, every other one
+///   stays on the method.
+/// * **Names**: a message cannot have the name of a method that every address has through a trait,
+///   such as `clone` or `into`.
+///
+/// # Roles
+///
+/// [`#[message]`](macro@message), [`#[skip]`](macro@skip) and [`#[on(..)]`](macro@on) say what a
+/// method is for where its visibility does not. They are recognised by name inside the block and
+/// need no import.
+///
+/// # Limits
+///
+/// A type has one `#[actor]` block; other blocks of it are plain. The block cannot be a trait's.
+/// Methods that a macro inside the block expands to are helpers, since nobody can see them before.
 #[proc_macro_attribute]
 pub fn actor(args: TokenStream, item: TokenStream) -> TokenStream {
     expand_actor(args.into(), item.into()).into()
 }
 
-/// Makes a message of a method, or says more about one.
+/// Makes a private method a message, or says more about one.
+///
+/// * `#[message]`: the method is a message whatever its visibility, and its call has the same one.
+/// * `#[message(local)]`: sent only from the actor's own shard, so nothing in it needs to be `Send`.
+/// * `#[message(plain)]`: the reply is returned as it is, although it is spelled `Result`.
+/// * `#[message(result)]`: the reply is flattened, although its type is spelled differently.
+///
+/// ```
+/// use std::rc::Rc;
+///
+/// use greenroom::prelude::*;
+///
+/// type Found = Result<u32, String>;
+///
+/// struct Index {
+///     words: Rc<[String]>,
+/// }
+///
+/// #[actor]
+/// impl Index {
+///     #[message(local)]
+///     pub fn words(&self) -> Rc<[String]> {
+///         Rc::clone(&self.words)
+///     }
+///
+///     #[message(result)]
+///     pub fn count(&self, letter: char) -> Found {
+///         let words = self.words.iter();
+///         u32::try_from(words.filter(|word| word.starts_with(letter)).count())
+///             .map_err(|error| error.to_string())
+///     }
+/// }
+///
+/// async fn same_shard(index: Local<Index>) -> Option<usize> {
+///     Some(index.words().await.ok()?.len())
+/// }
+/// # let _ = same_shard;
+/// ```
 #[proc_macro_attribute]
 pub fn message(args: TokenStream, item: TokenStream) -> TokenStream {
-    outside("message", args.into(), item.into()).into()
+    outside("message", args, item)
 }
 
 /// Keeps a visible method from being a message.
+///
+/// ```
+/// use greenroom::prelude::*;
+///
+/// struct Names(Vec<String>);
+///
+/// #[actor]
+/// impl Names {
+///     /// Borrows from the actor, so only code that holds it may call this.
+///     #[skip]
+///     pub fn first(&self) -> Option<&str> {
+///         self.0.first().map(String::as_str)
+///     }
+///
+///     pub fn push(&mut self, name: String) {
+///         self.0.push(name);
+///     }
+/// }
+///
+/// assert_eq!(Names(vec![String::from("ann")]).first(), Some("ann"));
+/// ```
 #[proc_macro_attribute]
 pub fn skip(args: TokenStream, item: TokenStream) -> TokenStream {
-    outside("skip", args.into(), item.into()).into()
+    outside("skip", args, item)
 }
 
 /// Calls a method at a moment in the life of the actor.
+///
+/// * `#[on(started)]`: before the first message. It may return a `Result`; an error means that the
+///   actor did not start.
+/// * `#[on(stopping)]`: after the last message.
+///
+/// A hook takes `&mut self` and, if it likes, `&mut Ctx<Self>`. It may be `async`, and it is no
+/// message, whatever its visibility.
+///
+/// ```
+/// use greenroom::prelude::*;
+///
+/// struct Journal {
+///     lines: Vec<String>,
+/// }
+///
+/// #[actor]
+/// impl Journal {
+///     #[on(started)]
+///     async fn open(&mut self) -> Result<(), String> {
+///         self.lines.push(String::from("opened"));
+///         Ok(())
+///     }
+///
+///     pub fn write(&mut self, line: String) {
+///         self.lines.push(line);
+///     }
+///
+///     #[on(stopping)]
+///     fn close(&mut self, _: &mut Ctx<Self>) {
+///         self.lines.push(String::from("closed"));
+///     }
+/// }
+/// ```
 #[proc_macro_attribute]
 pub fn on(args: TokenStream, item: TokenStream) -> TokenStream {
-    outside("on", args.into(), item.into()).into()
+    outside("on", args, item)
 }
 
 /// `#[actor]` takes the markers of its own block away, so a marker that is expanded is misplaced.
-fn outside(marker: &str, _: TokenStream2, item: TokenStream2) -> TokenStream2 {
+fn outside(marker: &str, _: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
-    errors.at(
-        proc_macro2::Span::call_site(),
-        messages::marker_outside(marker),
-    );
+    let place = proc_macro2::Span::call_site();
+    errors.at(place, messages::marker_outside(marker));
     let mut tokens = item;
-    tokens.extend(errors.into_tokens());
+    tokens.extend(TokenStream::from(errors.into_tokens()));
     tokens
 }
 
@@ -78,8 +254,9 @@ fn expand_actor(args: TokenStream2, item: TokenStream2) -> TokenStream2 {
         None => (item, None),
         Some(mut raw) => {
             let actor = model(options, &mut raw, &mut errors);
-            let expansion = actor.map(|actor| expand::actor(&actor));
-            (raw.to_user_tokens(), expansion)
+            let mut block = expand::allowed_in_block();
+            block.extend(raw.to_user_tokens());
+            (block, actor.map(|actor| expand::actor(&actor)))
         }
     };
     tokens.extend(errors.into_tokens());
@@ -105,7 +282,7 @@ fn model(options: Options, raw: &mut RawImpl, errors: &mut Errors) -> Option<Act
     let mut actor = ActorDef {
         options,
         cfg: attrs::for_every_part(&raw.attrs),
-        generics: NameSelf { actor: &ty }.in_generics(&raw.generics),
+        generics: types::outliving(NameSelf { actor: &ty }.in_generics(&raw.generics)),
         ty,
         name,
         messages: Vec::new(),
@@ -127,7 +304,7 @@ fn add_method(item: &RawItem, role: Role, actor: &mut ActorDef, errors: &mut Err
     match role {
         Role::Skip | Role::Mistaken => {}
         Role::Message(options) => {
-            add_message(&Method::new(item, raw, Some(options)), actor, errors)
+            add_message(&Method::new(item, raw, Some(options)), actor, errors);
         }
         Role::Unmarked => {
             let is_visible = !matches!(raw.vis, Visibility::Inherited);

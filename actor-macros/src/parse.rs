@@ -56,16 +56,21 @@ pub(crate) struct RawFn {
 
 /// Takes the block apart, or says why it is none.
 pub(crate) fn parse(item: TokenStream, errors: &mut Errors) -> Option<RawImpl> {
-    let mut raw = None;
-    let parsed = (|input: ParseStream<'_>| {
-        raw = parse_impl(input, errors)?;
-        input.parse::<TokenStream>().map(drop)
-    })
-    .parse2(ungrouped(item));
-    if let Err(error) = parsed {
-        errors.push(error);
+    let block_and_end = |input: ParseStream<'_>| {
+        let raw = parse_impl(input, errors)?;
+        if raw.is_some() && !input.is_empty() {
+            return Err(input.error("unexpected token after the block of the actor"));
+        }
+        input.parse::<TokenStream>()?;
+        Ok(raw)
+    };
+    match block_and_end.parse2(ungrouped(item)) {
+        Ok(raw) => raw,
+        Err(error) => {
+            errors.push(error);
+            None
+        }
     }
-    raw
 }
 
 impl RawImpl {

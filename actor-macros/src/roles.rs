@@ -16,6 +16,7 @@ use crate::parse::RawItem;
 use crate::{hygiene, messages};
 
 /// What a method is for.
+#[derive(Clone, Copy)]
 pub(crate) enum Role {
     /// Nothing was said: visible methods with a receiver are messages.
     Unmarked,

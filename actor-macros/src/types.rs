@@ -5,12 +5,12 @@
 //! the place of the user's type.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
-use quote::ToTokens;
+use quote::{ToTokens, quote_spanned};
 use syn::visit_mut::{self, VisitMut};
 use syn::{
     AngleBracketedGenericArguments, BoundLifetimes, Expr, ExprPath, GenericArgument, GenericParam,
     Generics, Ident, Lifetime, Macro, ParenthesizedGenericArguments, Path, PathArguments,
-    PathSegment, QSelf, TraitBound, Type, TypeFnPtr, TypePath, TypeReference,
+    PathSegment, QSelf, TraitBound, Type, TypeFnPtr, TypePath, TypeReference, WherePredicate,
 };
 
 use crate::hygiene;
@@ -68,6 +68,23 @@ pub(crate) fn only_argument(segment: &PathSegment) -> Option<&Type> {
         Some(GenericArgument::Type(ty)) if args.len() == 1 => Some(ty),
         _ => None,
     }
+}
+
+/// Adds to the bounds that every type parameter is `'static`.
+///
+/// An actor is, so the user need not say so, and cannot forget it.
+pub(crate) fn outliving(mut generics: Generics) -> Generics {
+    let parameters: Vec<Ident> = generics
+        .type_params()
+        .map(|param| param.ident.clone())
+        .collect();
+    for parameter in parameters {
+        let bound = quote_spanned!(hygiene::generated()=> #parameter: 'static);
+        if let Ok(bound) = syn::parse2::<WherePredicate>(bound) {
+            generics.make_where_clause().predicates.push(bound);
+        }
+    }
+    generics
 }
 
 /// Something in a type that cannot be part of a message.
@@ -274,6 +291,10 @@ mod tests {
     use super::*;
     use quote::quote;
 
+    fn words(ty: &Type) -> String {
+        ty.to_token_stream().to_string().replace(' ', "")
+    }
+
     fn ty(tokens: TokenStream) -> Type {
         syn::parse2(tokens).expect("a type")
     }
@@ -289,7 +310,7 @@ mod tests {
             (quote!(fn(Self) -> u8), quote!(fn(Cache<K, N>) -> u8)),
         ] {
             let named = NameSelf { actor: &actor }.in_type(&ty(input));
-            assert_eq!(named.to_token_stream().to_string(), expected.to_string());
+            assert_eq!(words(&named), words(&ty(expected)));
         }
     }
 

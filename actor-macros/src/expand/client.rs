@@ -3,15 +3,15 @@
 //! A call is lazy: it holds the arguments and knows how to build the message. The message is built
 //! where its place in the queue is, so it is written once.
 
-use proc_macro2::{Delimiter, Group, Literal, TokenStream, TokenTree};
-use quote::{ToTokens, format_ident, quote_spanned};
+use proc_macro2::{Literal, TokenStream};
+use quote::{format_ident, quote_spanned};
 use syn::Ident;
 use syn::ext::IdentExt;
 
 use super::Names;
 use crate::attrs;
 use crate::hygiene::{self, Place};
-use crate::model::{ActorDef, Answer, Argument, Message, RefusedMessage};
+use crate::model::{ActorDef, Answer, Message, RefusedMessage};
 
 pub(super) fn expand(actor: &ActorDef, names: &Names) -> TokenStream {
     let client = &names.client;
@@ -74,16 +74,19 @@ fn call(message: &Message, names: &Names) -> TokenStream {
         .iter()
         .map(|argument| &argument.ty)
         .collect();
-    let mode = mode(&message.answer);
+    let returned = returned(
+        &message.answer,
+        &quote_spanned!(hygiene::generated()=> (#(#types,)*)),
+    );
     let same_shard = message
         .is_local
-        .then(|| quote_spanned!(hygiene::generated()=> where __P: __rt::SameShard));
+        .then(|| quote_spanned!(hygiene::generated()=> where __P: __rt::SameShard,));
     let method = Literal::string(&name.unraw().to_string());
     let build = build(message, names);
     quote_spanned! {hygiene::generated()=>
         #attrs
         #[inline]
-        #vis fn #name(&self, #(#arguments: #types),*) -> __rt::Call<__P, #mode, (#(#types,)*)>
+        #vis fn #name(&self, #(#arguments: #types),*) -> #returned
         #same_shard
         {
             __rt::Call::new(
@@ -96,69 +99,53 @@ fn call(message: &Message, names: &Names) -> TokenStream {
     }
 }
 
-/// `Plain<T>` or `Flat<T>`, at the place where the user wrote the type.
-fn mode(answer: &Answer) -> TokenStream {
+/// The type of a call, at the place where the user wrote the type of the reply.
+fn returned(answer: &Answer, arguments: &TokenStream) -> TokenStream {
     let ty = &answer.ty;
-    if answer.is_flat {
-        quote_spanned!(hygiene::blamed_on(answer.place.first)=> __rt::Flat<#ty>)
+    let blamed = hygiene::blamed_on(answer.place.first);
+    let mode = if answer.is_flat {
+        quote_spanned!(blamed=> __rt::Flat<#ty>)
     } else {
-        quote_spanned!(hygiene::blamed_on(answer.place.first)=> __rt::Plain<#ty>)
-    }
+        quote_spanned!(blamed=> __rt::Plain<#ty>)
+    };
+    quote_spanned!(blamed=> __rt::Call<__P, #mode, #arguments>)
 }
 
 /// The message made of `args` and `reply`.
+///
+/// Each argument and the reply of a shared message go through a constructor that asks for the proof
+/// that they may cross shards. The compiler reports a missing proof at the constructor's argument,
+/// hence the fields of tuples: they are blamed on all of the user's type.
 fn build(message: &Message, names: &Names) -> TokenStream {
     let name = &message.name;
-    let args = format_ident!("args", span = hygiene::generated());
-    let fields = (0..message.arguments.len()).map(Literal::usize_unsuffixed);
+    let arguments = message.arguments.iter().enumerate();
     if message.is_local {
         let local_message = &names.local_message;
+        let fields = arguments.map(|(position, argument)| argument.place.field("args", position));
         return quote_spanned! {hygiene::generated()=>
-            #local_message::#name(#(#args.#fields,)* reply)
+            #local_message::#name(#(#fields,)* reply)
         };
     }
     let shared = &names.message;
-    let proofs = message
-        .arguments
-        .iter()
-        .zip(fields)
-        .map(|(argument, field)| proof(argument, &args, field));
-    let reply = reply_proof(message);
-    quote_spanned! {hygiene::generated()=>
-        __rt::core::convert::From::from(#shared::#name(#(#proofs,)* #reply))
-    }
+    let arguments = arguments.map(|(position, argument)| {
+        proof(
+            "new",
+            argument.place.field("args", position),
+            argument.place,
+        )
+    });
+    let place = message.answer.place;
+    let reply = proof("reply", place.field("reply", 0), place);
+    quote_spanned! {hygiene::generated()=> {
+        let reply = (reply,);
+        __rt::core::convert::From::from(#shared::#name(#(#arguments,)* #reply))
+    }}
 }
 
-/// The proof that an argument may cross shards: a constructor that asks for it.
-///
-/// The compiler reports a missing proof at the argument of the constructor, from its first to its
-/// last token; with the parentheses placed as well, every version of it agrees on the whole type.
-fn proof(argument: &Argument, args: &Ident, mut field: Literal) -> TokenStream {
-    let Place { first, last } = argument.place;
-    let mut args = args.clone();
-    args.set_span(hygiene::blamed_on(first));
-    field.set_span(hygiene::blamed_on(last));
-    let mut dot = quote_spanned!(hygiene::blamed_on(first)=> #args .);
-    dot.extend([TokenTree::Literal(field)]);
-    let constructor = quote_spanned!(hygiene::blamed_on(first)=> __rt::Cross::new);
-    applied(constructor, dot, argument.place)
-}
-
-/// The proof that a reply may cross shards.
-fn reply_proof(message: &Message) -> TokenStream {
-    let Place { first, last } = message.answer.place;
-    // Located at the last token as well, or a type of several tokens is underlined in part.
-    let reply = Ident::new("reply", hygiene::blamed_on(first));
-    let constructor = quote_spanned!(hygiene::blamed_on(first)=> __rt::Cross::reply);
-    applied(constructor, reply.to_token_stream(), Place { first, last })
-}
-
-fn applied(function: TokenStream, argument: TokenStream, place: Place) -> TokenStream {
-    let mut parentheses = Group::new(Delimiter::Parenthesis, argument);
-    parentheses.set_span(hygiene::blamed_on(place.last));
-    let mut tokens = function;
-    tokens.extend([TokenTree::Group(parentheses)]);
-    tokens
+fn proof(constructor: &str, value: TokenStream, place: Place) -> TokenStream {
+    let blamed = hygiene::blamed_on(place.first);
+    let constructor = Ident::new(constructor, blamed);
+    place.call(quote_spanned!(blamed=> __rt::Cross::#constructor), value)
 }
 
 /// The call of a message that broke a rule.
@@ -172,10 +159,10 @@ fn refused_call(message: &RefusedMessage) -> TokenStream {
     let types: Vec<Ident> = (0..message.arguments)
         .map(|position| format_ident!("__A{position}", span = hygiene::generated()))
         .collect();
-    let mode = mode(&message.answer);
+    let returned = returned(&message.answer, &quote_spanned!(hygiene::generated()=> ()));
     quote_spanned! {hygiene::generated()=>
         #attrs
-        #vis fn #name<#(#types),*>(&self, #(_: #types),*) -> __rt::Call<__P, #mode, ()> {
+        #vis fn #name<#(#types),*>(&self, #(_: #types),*) -> #returned {
             loop {}
         }
     }

@@ -7,13 +7,14 @@
 //! Handlers are called as `Self::name(self, ..)`: a method call would prefer a trait method of the
 //! same name that takes `&mut self` to an inherent one that takes `&self`.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote_spanned};
 use syn::Ident;
 
 use super::Names;
+use crate::attrs;
+use crate::hygiene::{self, Place};
 use crate::model::{ActorDef, Message, Slot};
-use crate::{attrs, hygiene};
 
 pub(super) fn expand(actor: &ActorDef, names: &Names) -> TokenStream {
     let (later, now): (Vec<&Message>, Vec<&Message>) =
@@ -38,7 +39,7 @@ pub(super) fn expand(actor: &ActorDef, names: &Names) -> TokenStream {
             match msg {
                 #(#later)*
                 msg => {
-                    <Self as __rt::Actor>::dispatch_now(self, msg, ctx);
+                    let _ = <Self as __rt::Actor>::dispatch_now(self, msg, ctx);
                 }
             }
         }
@@ -53,7 +54,7 @@ fn arm(message: &Message, names: &Names) -> TokenStream {
     let pattern = pattern(message, &arguments, names);
     let call = call(message, &arguments);
     let answered = answered(message, call);
-    quote_spanned!(hygiene::generated()=> #cfg #pattern => #answered,)
+    quote_spanned!(hygiene::generated()=> #cfg #pattern => { #answered; })
 }
 
 fn pattern(message: &Message, arguments: &[Ident], names: &Names) -> TokenStream {
@@ -75,13 +76,11 @@ fn pattern(message: &Message, arguments: &[Ident], names: &Names) -> TokenStream
 
 /// The call of the handler, awaited if it is asynchronous.
 fn call(message: &Message, arguments: &[Ident]) -> TokenStream {
-    let name = &message.name;
+    let handler = super::handler(&message.name);
     let mut fields = arguments.iter().map(|field| unwrapped(message, field));
     let slots = message.slots.iter().map(|slot| match slot {
         Slot::Argument => fields.next().unwrap_or_default(),
-        Slot::Context(place) => {
-            quote_spanned!(hygiene::blamed_on(place.first)=> __rt::ctx_is::<Self>(ctx))
-        }
+        Slot::Context(place) => super::context(*place),
         Slot::Reply(place) => {
             let reply = Ident::new("reply", hygiene::blamed_on(place.first));
             unwrapped(message, &reply)
@@ -90,7 +89,7 @@ fn call(message: &Message, arguments: &[Ident]) -> TokenStream {
     let awaited = message
         .is_async
         .then(|| quote_spanned!(hygiene::generated()=> .await));
-    quote_spanned!(hygiene::generated()=> Self::#name(self, #(#slots),*) #awaited)
+    quote_spanned!(hygiene::generated()=> #handler(self, #(#slots),*) #awaited)
 }
 
 /// A field of a message that may have crossed shards is wrapped in the proof that it may.
@@ -109,9 +108,12 @@ fn answered(message: &Message, call: TokenStream) -> TokenStream {
     let generated = Ident::new("reply", hygiene::generated());
     let reply = unwrapped(message, &generated);
     if answer.is_flat {
-        quote_spanned! {hygiene::blamed_on(answer.place.first)=>
-            __rt::answer_flat(#reply, #call, ctx)
-        }
+        // A path is reported from its first to its last token: all of the returned type.
+        let Place { first, last } = answer.place;
+        let mut function = quote_spanned!(hygiene::blamed_on(first)=> __rt::);
+        function
+            .extend([Ident::new("answer_flat", hygiene::blamed_on(last))].map(TokenTree::Ident));
+        quote_spanned!(hygiene::generated()=> #function(#reply, #call, ctx))
     } else {
         quote_spanned!(hygiene::generated()=> __rt::answer(#reply, #call))
     }

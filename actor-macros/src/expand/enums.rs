@@ -18,7 +18,7 @@ pub(super) fn expand(actor: &ActorDef, names: &Names) -> TokenStream {
         return shared;
     }
     let wrapper = wrapper(actor, names);
-    let local = one_enum(actor, &names.local_message, Some(wrapper), |message| {
+    let local = one_enum(actor, &names.local_message, Some(&wrapper), |message| {
         message.is_local
     });
     let from = from_shared(actor, names);
@@ -28,7 +28,7 @@ pub(super) fn expand(actor: &ActorDef, names: &Names) -> TokenStream {
 fn one_enum(
     actor: &ActorDef,
     name: &Ident,
-    wrapper: Option<TokenStream>,
+    wrapper: Option<&TokenStream>,
     is_member: impl Fn(&Message) -> bool,
 ) -> TokenStream {
     let (parameters, _, bounds) = actor.generics.split_for_impl();

@@ -13,40 +13,42 @@ pub(super) fn expand(actor: &ActorDef) -> TokenStream {
 
 fn hook(hook: &Hook) -> TokenStream {
     let cfg = attrs::for_every_part(&hook.attrs);
-    let call = call(hook);
     match hook.event {
         Event::Started => {
             // The returned type is converted through a trait, so that `()` and every `Result` do.
-            let into_start = quote_spanned! {hygiene::blamed_on(hook.returns.first)=>
-                __rt::IntoStart::into_start(#call)
-            };
+            let call = call(hook);
+            let place = hook.returns;
+            let convert =
+                quote_spanned!(hygiene::blamed_on(place.first)=> __rt::IntoStart::into_start);
+            let into_start = place.call(convert, place.field("returned", 0));
             quote_spanned! {hygiene::generated()=>
                 #cfg
                 async fn started(
                     &mut self,
                     ctx: &mut __rt::Ctx<Self>,
                 ) -> __rt::core::result::Result<(), __rt::StartFailure> {
+                    let returned = (#call,);
                     #into_start
                 }
             }
         }
-        Event::Stopping => quote_spanned! {hygiene::generated()=>
-            #cfg
-            async fn stopping(&mut self, ctx: &mut __rt::Ctx<Self>) {
-                #call
+        Event::Stopping => {
+            let call = call(hook);
+            quote_spanned! {hygiene::generated()=>
+                #cfg
+                async fn stopping(&mut self, ctx: &mut __rt::Ctx<Self>) {
+                    #call
+                }
             }
-        },
+        }
     }
 }
 
 fn call(hook: &Hook) -> TokenStream {
-    let name = &hook.name;
-    let contexts = hook
-        .contexts
-        .iter()
-        .map(|place| quote_spanned!(hygiene::blamed_on(place.first)=> __rt::ctx_is::<Self>(ctx)));
+    let handler = super::handler(&hook.name);
+    let contexts = hook.contexts.iter().copied().map(super::context);
     let awaited = hook
         .is_async
         .then(|| quote_spanned!(hygiene::generated()=> .await));
-    quote_spanned!(hygiene::generated()=> Self::#name(self, #(#contexts),*) #awaited)
+    quote_spanned!(hygiene::generated()=> #handler(self, #(#contexts),*) #awaited)
 }

@@ -17,7 +17,7 @@ mod hooks;
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
 
-use crate::hygiene;
+use crate::hygiene::{self, Place};
 use crate::model::ActorDef;
 
 /// The names of the generated types.
@@ -53,6 +53,23 @@ impl Names {
     }
 }
 
+/// Goes before the user's block: lints that ask for what the rules for messages forbid.
+///
+/// A message is owned, is called through a reference to the actor, is no `const fn`, and may be
+/// asynchronous for its caller's sake; its future is never `Send`, and need not be.
+pub(crate) fn allowed_in_block() -> TokenStream {
+    quote_spanned! {hygiene::generated()=>
+        #[allow(
+            clippy::future_not_send,
+            clippy::missing_const_for_fn,
+            clippy::needless_pass_by_value,
+            clippy::trivially_copy_pass_by_ref,
+            clippy::unused_async,
+            clippy::unused_self,
+        )]
+    }
+}
+
 /// Expands everything that follows the user's block.
 pub(crate) fn actor(actor: &ActorDef) -> TokenStream {
     let names = Names::of(actor);
@@ -82,9 +99,10 @@ pub(crate) fn actor(actor: &ActorDef) -> TokenStream {
             unused_variables,
             clippy::all,
             clippy::pedantic,
+            clippy::future_not_send,
         )]
         const _: () = {
-            use #rt as __rt;
+            use #rt;
             #enums
             #client
             #implementation
@@ -131,4 +149,16 @@ fn implementation(actor: &ActorDef, names: &Names) -> TokenStream {
             #hooks
         }
     }
+}
+
+/// The context for a handler or hook; another actor's is reported at the type that asks for it.
+fn context(place: Place) -> TokenStream {
+    let blamed = hygiene::blamed_on(place.first);
+    let function = quote_spanned!(blamed=> __rt::ctx_is::<Self>);
+    place.call(function, quote_spanned!(hygiene::generated()=> ctx))
+}
+
+/// `Self::method`, blamed on the method.
+fn handler(name: &Ident) -> TokenStream {
+    quote_spanned!(hygiene::blamed_on(name.span())=> Self::#name)
 }

@@ -1,0 +1,185 @@
+//! The attribute as a function from tokens to tokens.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use proc_macro2::{Delimiter, Group, Ident, Punct, Spacing, Span, TokenStream, TokenTree};
+use quote::quote;
+
+use crate::expand_actor;
+
+/// Compares the expansion of `tests/expand/{name}.in.rs` with `{name}.out.rs`.
+///
+/// `UPDATE=1` writes the expansion as it is; read the difference before it is kept.
+fn check_expansion(name: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/expand");
+    let input = fs::read_to_string(folder.join(name).with_extension("in.rs")).expect("an input");
+    let (args, item) = attribute_and_item(input.parse().expect("tokens"));
+    let expansion = expand_actor(args, item);
+
+    let output = folder.join(name).with_extension("out.rs");
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&output, expansion.to_string()).expect("a writable file");
+        let status = Command::new("rustfmt")
+            .args(["--edition", "2024"])
+            .arg(&output)
+            .status();
+        // What is not valid Rust, such as a half-typed body, stays as it was printed.
+        drop(status);
+    }
+    let expected = fs::read_to_string(output).expect("an output");
+    let expected: TokenStream = expected.parse().expect("tokens");
+    let (expansion, expected) = (words(expansion), words(expected));
+    let differs = expansion.iter().zip(&expected).position(|(a, b)| a != b);
+    let around = differs.unwrap_or_default().saturating_sub(8)..;
+    let excerpt = |words: &[String]| {
+        words
+            .get(around.clone())
+            .map(|words| words.iter().take(24).cloned().collect::<Vec<_>>())
+    };
+    assert!(
+        expansion == expected,
+        "{name}: expanded to .. {:?} .., expected .. {:?} ..",
+        excerpt(&expansion),
+        excerpt(&expected),
+    );
+}
+
+/// Splits `#[actor(args)] item`.
+fn attribute_and_item(input: TokenStream) -> (TokenStream, TokenStream) {
+    let mut tokens = input.into_iter();
+    let args = match (tokens.next(), tokens.next()) {
+        (Some(TokenTree::Punct(_)), Some(TokenTree::Group(attribute))) => {
+            match attribute.stream().into_iter().nth(1) {
+                Some(TokenTree::Group(args)) => args.stream(),
+                _ => TokenStream::new(),
+            }
+        }
+        _ => panic!("an input starts with its attribute"),
+    };
+    (args, tokens.collect())
+}
+
+/// Tokens without their spacing and without the commas at the end of a list or of bounds, which
+/// rustfmt adds and removes.
+fn words(tokens: TokenStream) -> Vec<String> {
+    let mut words = Vec::new();
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) => {
+                let (open, close) = match group.delimiter() {
+                    Delimiter::Parenthesis => ("(", ")"),
+                    Delimiter::Brace => ("{", "}"),
+                    Delimiter::Bracket => ("[", "]"),
+                    Delimiter::None => ("", ""),
+                };
+                if open == "{" && words.last().is_some_and(|word| word == ",") {
+                    words.pop();
+                }
+                words.push(open.to_owned());
+                words.extend(self::words(group.stream()));
+                if words.last().is_some_and(|word| word == ",") {
+                    words.pop();
+                }
+                words.push(close.to_owned());
+            }
+            token => words.push(token.to_string()),
+        }
+    }
+    words
+}
+
+#[test]
+fn counter_expands_as_reviewed() {
+    check_expansion("counter");
+}
+
+#[test]
+fn generic_actor_expands_as_reviewed() {
+    check_expansion("generic");
+}
+
+/// Everything that `parse.rs` knows about, without markers.
+fn sample() -> TokenStream {
+    quote! {
+        impl<K: Clone, const N: usize> path::Cache<K, N> where K: PartialEq {
+            #![allow(unused)]
+            const LIMIT: usize = { 1 };
+            helper!(name);
+            /// Adds.
+            #[cfg(unix)]
+            pub fn add(&mut self, (a, b): (K, [u8; N]), ctx: &mut Ctx<Self>) -> Result<K, ()> {
+                self.total += by
+            }
+            pub(crate) async fn take(&self, by: &str, reply: Reply<u8>) { by. }
+            fn helper<'a, T: 'a>(self) -> impl Fn(&'a T) + use<'a, T> { loop {} }
+            pub unsafe extern "C" fn call(self: Box<Self>, _: impl Tr, _: id!(Self)) -> ! {}
+        }
+    }
+}
+
+/// Every variant of `tokens` with one tree removed, doubled or replaced, at every depth.
+fn damaged(tokens: &TokenStream) -> Vec<TokenStream> {
+    let trees: Vec<TokenTree> = tokens.clone().into_iter().collect();
+    let with = |position: usize, replacement: Vec<TokenTree>| -> TokenStream {
+        let before = trees.iter().take(position).cloned();
+        let after = trees.iter().skip(position + 1).cloned();
+        before.chain(replacement).chain(after).collect()
+    };
+    let mut variants = Vec::new();
+    for (position, tree) in trees.iter().enumerate() {
+        variants.push(with(position, Vec::new()));
+        variants.push(with(position, vec![tree.clone(), tree.clone()]));
+        for other in [
+            TokenTree::Punct(Punct::new('&', Spacing::Alone)),
+            TokenTree::Ident(Ident::new("self", Span::call_site())),
+            TokenTree::Group(Group::new(Delimiter::Brace, TokenStream::new())),
+            TokenTree::Group(Group::new(Delimiter::None, quote!(pub fn))),
+        ] {
+            variants.push(with(position, vec![other]));
+        }
+        if let TokenTree::Group(group) = tree {
+            for inside in damaged(&group.stream()) {
+                let group = Group::new(group.delimiter(), inside);
+                variants.push(with(position, vec![TokenTree::Group(group)]));
+            }
+        }
+    }
+    variants
+}
+
+#[test]
+fn every_input_is_in_the_output_token_for_token() {
+    let mut variants = damaged(&sample());
+    variants.push(sample());
+    variants.push(TokenStream::new());
+    for variant in variants {
+        let input = words(variant.clone());
+        let output = words(expand_actor(TokenStream::new(), variant.clone()));
+        let prefix = words(crate::expand::allowed_in_block());
+        let echoed = output.strip_prefix(prefix.as_slice()).unwrap_or(&output);
+        assert!(echoed.starts_with(&input), "{variant}");
+    }
+}
+
+#[test]
+fn damaged_options_are_errors_and_not_panics() {
+    let options = quote!(mailbox = 1 + 2, name = "name", crate = a::b, other(1) = 3);
+    for variant in damaged(&options) {
+        drop(expand_actor(variant, sample()));
+    }
+}
+
+#[test]
+fn damaged_markers_are_errors_and_not_panics() {
+    let markers = quote! {
+        impl Counter {
+            #[message(local, plain, result)] #[on(started)] #[skip] #[cfg_attr(unix, message)]
+            fn f(&mut self) {}
+        }
+    };
+    for variant in damaged(&markers) {
+        drop(expand_actor(TokenStream::new(), variant));
+    }
+}

@@ -1,0 +1,176 @@
+#[allow(
+    clippy::future_not_send,
+    clippy::missing_const_for_fn,
+    clippy::needless_pass_by_value,
+    clippy::trivially_copy_pass_by_ref,
+    clippy::unused_async,
+    clippy::unused_self
+)]
+impl Counter {
+    #[doc = " Adds `by` and returns the new total."]
+    pub fn add(&mut self, by: u64) -> u64 {
+        self.total += by;
+        self.total
+    }
+    pub async fn take(&mut self, by: u64, ctx: &mut Ctx<Self>) -> Result<u64, String> {
+        self.total = self.total.checked_sub(by).ok_or("too little")?;
+        Ok(self.total)
+    }
+    pub fn tag(&mut self, tag: Rc<str>, done: Reply<usize>) {
+        done.send(tag.len());
+    }
+    async fn open(&mut self) {}
+    fn helper(&self) {}
+}
+#[doc(hidden)]
+#[allow(
+    dead_code,
+    deprecated,
+    missing_debug_implementations,
+    non_camel_case_types,
+    non_snake_case,
+    single_use_lifetimes,
+    unnameable_types,
+    unreachable_code,
+    unreachable_patterns,
+    unreachable_pub,
+    unused_parens,
+    unused_qualifications,
+    unused_variables,
+    clippy::all,
+    clippy::pedantic,
+    clippy::future_not_send
+)]
+const _: () = {
+    use ::greenroom::__rt;
+    pub enum __CounterMsg {
+        add(__rt::Cross<u64>, __rt::Cross<__rt::Reply<u64>>),
+        take(
+            __rt::Cross<u64>,
+            __rt::Cross<__rt::Reply<Result<u64, String>>>,
+        ),
+    }
+    pub enum __CounterLocalMsg {
+        __Shared(__CounterMsg),
+        tag(Rc<str>, __rt::Reply<usize>),
+    }
+    #[automatically_derived]
+    impl __rt::core::convert::From<__CounterMsg> for __CounterLocalMsg {
+        #[inline]
+        fn from(msg: __CounterMsg) -> Self {
+            Self::__Shared(msg)
+        }
+    }
+    pub struct __CounterClient<__P>(__P);
+    #[automatically_derived]
+    impl<__P: __rt::Port> __rt::core::clone::Clone for __CounterClient<__P> {
+        #[inline]
+        fn clone(&self) -> Self {
+            *self
+        }
+    }
+    #[automatically_derived]
+    impl<__P: __rt::Port> __rt::core::marker::Copy for __CounterClient<__P> {}
+    #[automatically_derived]
+    impl<__P: __rt::Port> __rt::FromPort<__P> for __CounterClient<__P> {
+        #[inline]
+        fn from_port(port: __P) -> Self {
+            Self(port)
+        }
+        #[inline]
+        fn port(&self) -> __P {
+            self.0
+        }
+    }
+    impl<__P: __rt::Port<Actor = Counter>> __CounterClient<__P> {
+        #[doc = " Adds `by` and returns the new total."]
+        #[inline]
+        pub fn add(&self, by: u64) -> __rt::Call<__P, __rt::Plain<u64>, (u64,)> {
+            __rt::Call::new(
+                self.0,
+                &__rt::Method { name: "add" },
+                (by,),
+                |args, reply| {
+                    let reply = (reply,);
+                    __rt::core::convert::From::from(__CounterMsg::add(
+                        __rt::Cross::new(args.0),
+                        __rt::Cross::reply(reply.0),
+                    ))
+                },
+            )
+        }
+        #[inline]
+        pub fn take(&self, by: u64) -> __rt::Call<__P, __rt::Flat<Result<u64, String>>, (u64,)> {
+            __rt::Call::new(
+                self.0,
+                &__rt::Method { name: "take" },
+                (by,),
+                |args, reply| {
+                    let reply = (reply,);
+                    __rt::core::convert::From::from(__CounterMsg::take(
+                        __rt::Cross::new(args.0),
+                        __rt::Cross::reply(reply.0),
+                    ))
+                },
+            )
+        }
+        #[inline]
+        pub fn tag(&self, tag: Rc<str>) -> __rt::Call<__P, __rt::Plain<usize>, (Rc<str>,)>
+        where
+            __P: __rt::SameShard,
+        {
+            __rt::Call::new(
+                self.0,
+                &__rt::Method { name: "tag" },
+                (tag,),
+                |args, reply| __CounterLocalMsg::tag(args.0, reply),
+            )
+        }
+    }
+    #[automatically_derived]
+    impl __rt::Actor for Counter {
+        type Msg = __CounterMsg;
+        type LocalMsg = __CounterLocalMsg;
+        type Client<__P: __rt::Port<Actor = Self>> = __CounterClient<__P>;
+        const NAME: &'static __rt::core::primitive::str = "Counter";
+        const MAILBOX: __rt::core::primitive::usize = 64;
+        #[inline]
+        fn dispatch_now(
+            &mut self,
+            msg: Self::LocalMsg,
+            ctx: &mut __rt::Ctx<Self>,
+        ) -> __rt::core::option::Option<Self::LocalMsg> {
+            match msg {
+                __CounterLocalMsg::__Shared(__CounterMsg::add(a0, reply)) => {
+                    __rt::answer(reply.get(), Self::add(self, a0.get()));
+                }
+                __CounterLocalMsg::tag(a0, reply) => {
+                    Self::tag(self, a0, reply);
+                }
+                msg => return __rt::core::option::Option::Some(msg),
+            }
+            __rt::core::option::Option::None
+        }
+        async fn dispatch(&mut self, msg: Self::LocalMsg, ctx: &mut __rt::Ctx<Self>) {
+            match msg {
+                __CounterLocalMsg::__Shared(__CounterMsg::take(a0, reply)) => {
+                    __rt::answer_flat(
+                        reply.get(),
+                        Self::take(self, a0.get(), __rt::ctx_is::<Self>(ctx)).await,
+                        ctx,
+                    );
+                }
+                msg => {
+                    let _ = <Self as __rt::Actor>::dispatch_now(self, msg, ctx);
+                }
+            }
+        }
+        async fn started(
+            &mut self,
+            ctx: &mut __rt::Ctx<Self>,
+        ) -> __rt::core::result::Result<(), __rt::StartFailure> {
+            let returned = (Self::open(self).await,);
+            __rt::IntoStart::into_start(returned.0)
+        }
+    }
+};

@@ -1,0 +1,134 @@
+#[allow(
+    clippy::future_not_send,
+    clippy::missing_const_for_fn,
+    clippy::needless_pass_by_value,
+    clippy::trivially_copy_pass_by_ref,
+    clippy::unused_async,
+    clippy::unused_self
+)]
+impl<K: Send, const N: usize> Cache<K, N>
+where
+    K: PartialEq<Self>,
+{
+    #[cfg(feature = "array")]
+    pub(crate) fn fill(&mut self, (keys, _): ([K; N], [u8; Self::EXTRA])) -> Self {
+        Self::from_keys(keys)
+    }
+}
+#[doc(hidden)]
+#[allow(
+    dead_code,
+    deprecated,
+    missing_debug_implementations,
+    non_camel_case_types,
+    non_snake_case,
+    single_use_lifetimes,
+    unnameable_types,
+    unreachable_code,
+    unreachable_patterns,
+    unreachable_pub,
+    unused_parens,
+    unused_qualifications,
+    unused_variables,
+    clippy::all,
+    clippy::pedantic,
+    clippy::future_not_send
+)]
+const _: () = {
+    use my::greenroom::__rt;
+    pub enum __CacheMsg<K: Send, const N: usize>
+    where
+        K: PartialEq<Cache<K, N>>,
+        K: 'static,
+    {
+        #[cfg(feature = "array")]
+        fill(
+            __rt::Cross<([K; N], [u8; <Cache<K, N>>::EXTRA])>,
+            __rt::Cross<__rt::Reply<Cache<K, N>>>,
+        ),
+        __Phantom(
+            __rt::core::convert::Infallible,
+            __rt::core::marker::PhantomData<(fn() -> *const K,)>,
+        ),
+    }
+    pub struct __CacheClient<__P>(__P);
+    #[automatically_derived]
+    impl<__P: __rt::Port> __rt::core::clone::Clone for __CacheClient<__P> {
+        #[inline]
+        fn clone(&self) -> Self {
+            *self
+        }
+    }
+    #[automatically_derived]
+    impl<__P: __rt::Port> __rt::core::marker::Copy for __CacheClient<__P> {}
+    #[automatically_derived]
+    impl<__P: __rt::Port> __rt::FromPort<__P> for __CacheClient<__P> {
+        #[inline]
+        fn from_port(port: __P) -> Self {
+            Self(port)
+        }
+        #[inline]
+        fn port(&self) -> __P {
+            self.0
+        }
+    }
+    impl<K: Send, const N: usize, __P: __rt::Port<Actor = Cache<K, N>>> __CacheClient<__P>
+    where
+        K: PartialEq<Cache<K, N>>,
+        K: 'static,
+    {
+        #[cfg(feature = "array")]
+        #[inline]
+        pub(crate) fn fill(
+            &self,
+            arg0: ([K; N], [u8; <Cache<K, N>>::EXTRA]),
+        ) -> __rt::Call<__P, __rt::Plain<Cache<K, N>>, (([K; N], [u8; <Cache<K, N>>::EXTRA]),)>
+        {
+            __rt::Call::new(
+                self.0,
+                &__rt::Method { name: "fill" },
+                (arg0,),
+                |args, reply| {
+                    let reply = (reply,);
+                    __rt::core::convert::From::from(__CacheMsg::fill(
+                        __rt::Cross::new(args.0),
+                        __rt::Cross::reply(reply.0),
+                    ))
+                },
+            )
+        }
+    }
+    #[automatically_derived]
+    impl<K: Send, const N: usize> __rt::Actor for Cache<K, N>
+    where
+        K: PartialEq<Cache<K, N>>,
+        K: 'static,
+    {
+        type Msg = __CacheMsg<K, N>;
+        type LocalMsg = __CacheMsg<K, N>;
+        type Client<__P: __rt::Port<Actor = Self>> = __CacheClient<__P>;
+        const NAME: &'static __rt::core::primitive::str = "cache";
+        #[inline]
+        fn dispatch_now(
+            &mut self,
+            msg: Self::LocalMsg,
+            ctx: &mut __rt::Ctx<Self>,
+        ) -> __rt::core::option::Option<Self::LocalMsg> {
+            match msg {
+                #[cfg(feature = "array")]
+                __CacheMsg::fill(a0, reply) => {
+                    __rt::answer(reply.get(), Self::fill(self, a0.get()));
+                }
+                msg => return __rt::core::option::Option::Some(msg),
+            }
+            __rt::core::option::Option::None
+        }
+        async fn dispatch(&mut self, msg: Self::LocalMsg, ctx: &mut __rt::Ctx<Self>) {
+            match msg {
+                msg => {
+                    let _ = <Self as __rt::Actor>::dispatch_now(self, msg, ctx);
+                }
+            }
+        }
+    }
+};

@@ -1,0 +1,14 @@
+#![allow(unused)]
+
+use greenroom::prelude::*;
+
+struct Counter;
+
+#[actor]
+impl Counter {
+    pub fn valid(&self) {}
+
+    pub fn name(&mut self, name: std::borrow::Cow<'_, str>) {}
+}
+
+fn main() {}

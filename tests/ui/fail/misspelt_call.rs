@@ -1,0 +1,18 @@
+#![allow(unused)]
+
+use greenroom::prelude::*;
+
+struct Counter;
+
+#[actor]
+impl Counter {
+    pub fn valid(&self) {}
+
+    pub fn add(&mut self, by: u64) {}
+}
+
+fn call(counter: Addr<Counter>) {
+    drop(counter.ad(1));
+}
+
+fn main() {}

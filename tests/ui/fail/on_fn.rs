@@ -1,0 +1,8 @@
+#![allow(unused)]
+
+use greenroom::prelude::*;
+
+#[actor]
+pub async fn counter() {}
+
+fn main() {}

@@ -1,0 +1,10 @@
+#![allow(unused)]
+
+use greenroom::prelude::*;
+
+#[actor]
+pub struct Counter {
+    total: u64,
+}
+
+fn main() {}
