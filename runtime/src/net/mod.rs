@@ -40,6 +40,8 @@ mod address;
 mod split;
 mod tcp_listener;
 mod tcp_stream;
+#[cfg(test)]
+mod tests;
 mod transfer;
 
 pub use self::address::ToSocketAddr;
