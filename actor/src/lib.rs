@@ -1,1 +1,83 @@
-//! Actors.
+//! Actors for servers that want one thread per core and no locks.
+//!
+//! `#[actor]` on an `impl` block turns its `pub` methods into typed messages. An actor is a plain value, `!Send` if you
+//! like, born on one *shard* (a pinned thread with its own io_uring, run queue and timers) and never leaves it. It is
+//! reached from anywhere through an [`Addr`], which is 16 bytes and `Copy`.
+//!
+//! ```
+//! use greenroom::prelude::*;
+//!
+//! #[derive(Default)]
+//! struct Counter { n: u64 }
+//!
+//! #[actor]
+//! impl Counter {
+//!     pub fn add(&mut self, by: u64) { self.n += by }        // a message
+//!     pub fn get(&self) -> u64 { self.n }                    // a message with an answer
+//! }
+//!
+//! fn main() -> Result<(), greenroom::Error> {
+//!     let system = System::start(2)?;                        // two shards, all up or none
+//!     system.block_on(async {
+//!         let counter = system.spawn_on(1, Counter::default).await?;
+//!         counter.add(5).tell().await?;                      // waits for room, not for the handler
+//!         counter.add(5).try_tell()?;                        // never waits
+//!         assert_eq!(counter.get().await?, 10);              // asks
+//!         Ok(())
+//!     })
+//! }
+//! ```
+//!
+//! # The tour
+//! * Define: [`actor`], [`Ctx`], [`Reply`].
+//! * Start: [`System`], [`spawn`], [`Handle::spawn_on`], [`Sharded`].
+//! * Send: [`Call`], on an [`Addr`] or a [`Local`].
+//! * Stop: [`Addr::stop`], [`Addr::kill`], [`System::shutdown`].
+//! * What can go wrong: [`CallError`], [`SendError`], [`SpawnError`], and [`Error`] for all of them.
+//!
+//! Tasks, timers, sockets and everything else that is no actor are in [`runtime`].
+
+#![forbid(unsafe_code)]
+#![doc(test(attr(deny(warnings))))]
+#![warn(clippy::unwrap_used)]
+
+extern crate self as greenroom;
+
+mod actor;
+mod address;
+mod call;
+mod context;
+mod error;
+mod fate;
+mod life;
+mod mailbox;
+mod placement;
+mod registry;
+mod reply;
+mod system;
+
+#[doc(hidden)]
+#[path = "rt.rs"]
+pub mod __rt;
+
+pub use crate::actor::Actor;
+pub use crate::address::{Addr, Here, Local, Port, Remote, SameShard};
+pub use crate::call::{Ask, Call, Tell};
+pub use crate::context::Ctx;
+pub use crate::error::{
+    CallError, CallSite, Error, HandlerRan, SendError, SpawnError, StartFailure, Timeout,
+};
+pub use crate::fate::PanicReport;
+pub use crate::placement::Sharded;
+pub use crate::registry::Counts;
+pub use crate::reply::Reply;
+pub use crate::system::{Builder, Handle, Killed, ShutdownReport, System, spawn};
+pub use greenroom_macros::{actor, message, on, skip};
+/// The runtime below: tasks, timers, sockets.
+pub use greenroom_runtime as runtime;
+pub use greenroom_runtime::{ShardId, StartError};
+
+/// What a file with actors needs.
+pub mod prelude {
+    pub use crate::{Addr, CallError, Ctx, Local, Reply, Sharded, System, actor, message, on, skip};
+}

@@ -9,7 +9,7 @@
     note = "messages and replies of `Addr<_>` may cross shards, so they must be `Send`",
     note = "mark the method `#[message(local)]` to restrict it to same-shard `Local<_>` handles"
 )]
-pub trait CrossShard: Sized {}
+pub trait CrossShard: Send + Sized {}
 
 #[diagnostic::do_not_recommend]
 impl<T: Send> CrossShard for T {}

@@ -1,0 +1,45 @@
+//! What an actor is to the framework.
+
+use crate::address::{FromPort, Port};
+use crate::context::Ctx;
+use crate::error::StartFailure;
+
+/// A type whose methods are messages. Implemented by `#[actor]`, never by hand.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an actor",
+    note = "put `#[actor]` on an inherent `impl` block of this type"
+)]
+pub trait Actor: Sized + 'static {
+    /// The messages that may come from other shards.
+    type Msg: Send + 'static;
+    /// All messages.
+    type LocalMsg: From<Self::Msg> + 'static;
+    /// The calls, generic over the way to the actor.
+    type Client<P: Port<Actor = Self>>: FromPort<P>;
+    /// What the actor is called in errors.
+    const NAME: &'static str;
+    /// How many messages its mailbox holds.
+    const MAILBOX: usize = 256;
+
+    /// Handles a message whose handler is synchronous, or gives it back.
+    #[doc(hidden)]
+    fn dispatch_now(&mut self, message: Self::LocalMsg, ctx: &mut Ctx<Self>) -> Option<Self::LocalMsg>;
+
+    /// Handles any message.
+    #[doc(hidden)]
+    fn dispatch(&mut self, message: Self::LocalMsg, ctx: &mut Ctx<Self>) -> impl Future<Output = ()>;
+
+    /// The `#[on(started)]` hook.
+    #[doc(hidden)]
+    fn started(&mut self, ctx: &mut Ctx<Self>) -> impl Future<Output = Result<(), StartFailure>> {
+        let _ = ctx;
+        std::future::ready(Ok(()))
+    }
+
+    /// The `#[on(stopping)]` hook.
+    #[doc(hidden)]
+    fn stopping(&mut self, ctx: &mut Ctx<Self>) -> impl Future<Output = ()> {
+        let _ = ctx;
+        std::future::ready(())
+    }
+}

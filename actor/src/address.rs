@@ -1,0 +1,424 @@
+//! Handles: what names an actor, and the way a call takes to it.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::task::{Context, Poll};
+
+use greenroom_runtime::ShardId;
+use greenroom_runtime::mesh::{self, Admission, Refusal, ResidentId, Route, Ticket};
+
+use crate::actor::Actor;
+use crate::mailbox::{Letter, Mailbox, Parcel};
+
+/// The name of an actor: 16 bytes, `Copy`, `Send`, `Sync`, good on every thread.
+///
+/// It dereferences to the actor's calls, so `addr.add(5)` is a message. It keeps nothing alive: an address of an actor
+/// that has ended stays valid, and calls through it say so.
+///
+/// It has no methods of its own that could hide a message; what can be done with an address is written
+/// `Addr::stop(addr)`.
+///
+/// # Examples
+/// ```
+/// use greenroom::prelude::*;
+///
+/// struct Counter { n: u64 }
+///
+/// #[actor]
+/// impl Counter {
+///     pub fn add(&mut self, by: u64) -> u64 { self.n += by; self.n }
+/// }
+///
+/// let system = System::start(2)?;
+/// let counter: Addr<Counter> = system.block_on(system.spawn_on(1, || Counter { n: 0 }))?;
+/// assert_eq!(system.block_on(counter.add(5).into_future())?, 5);
+/// # Ok::<(), greenroom::Error>(())
+/// ```
+pub struct Addr<A: Actor, P: Port<Actor = A> = Remote<A>> {
+    client: A::Client<P>,
+}
+
+/// A handle for the actor's own shard: `!Send`, and takes `#[message(local)]` calls too.
+///
+/// Got from [`Addr::local`] or [`crate::Ctx::local`].
+pub type Local<A> = Addr<A, Here<A>>;
+
+impl<A: Actor, P: Port<Actor = A>> Addr<A, P> {
+    pub(crate) fn from_port(port: P) -> Self {
+        Self { client: A::Client::from_port(port) }
+    }
+
+    pub(crate) fn id(&self) -> ResidentId<Mailbox<A>> {
+        self.client.port().id()
+    }
+
+    /// Asks the actor to stop once it has handled what it was sent before, by this caller in particular.
+    ///
+    /// Does not wait; see [`Addr::stopped`]. Later sends are refused.
+    ///
+    /// # Shard affinity
+    /// Any thread.
+    pub fn stop(this: Self) {
+        // An actor whose shard is gone has stopped.
+        drop(this.id().post(Parcel::Stop));
+    }
+
+    /// Ends the actor now: the call it is in is cancelled at its await point, and what waits in the mailbox goes back
+    /// to its senders as errors.
+    ///
+    /// On the actor's own shard it takes effect before this returns, unless called from inside the actor.
+    pub fn kill(this: Self) {
+        // An actor whose shard is gone has ended.
+        drop(this.id().post(Parcel::Kill));
+    }
+
+    /// Waits until the actor has ended; at once if it has already.
+    ///
+    /// # Cancel safety
+    /// Dropping the future has no effect on the actor.
+    pub fn stopped(this: Self) -> impl Future<Output = ()> + Send {
+        let (ended, wait) = futures_channel::oneshot::channel();
+        // An actor that is gone drops the parcel, and with it the sender.
+        drop(this.id().post(Parcel::Watch(ended)));
+        async move {
+            // Nothing is ever sent: the end is the drop of the other side.
+            drop(wait.await);
+        }
+    }
+
+    /// The shard the actor lives on, if the calling thread is a shard of the same system.
+    #[must_use]
+    pub fn shard(this: Self) -> Option<ShardId> {
+        this.id().place()
+    }
+
+    /// The same actor by a handle that can be sent.
+    #[must_use]
+    pub fn addr(this: Self) -> Addr<A> {
+        Addr::from_port(Remote { id: this.id() })
+    }
+}
+
+impl<A: Actor> Addr<A> {
+    /// The handle for the actor's own shard; `None` on any other thread, and when the actor has ended.
+    #[must_use]
+    pub fn local(this: Self) -> Option<Local<A>> {
+        let id = this.id();
+        id.visit(|_| ())?;
+        Some(Addr::from_port(Here { id, stays: PhantomData }))
+    }
+}
+
+impl<A: Actor, P: Port<Actor = A>> Deref for Addr<A, P> {
+    type Target = A::Client<P>;
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        &self.client
+    }
+}
+
+impl<A: Actor, P: Port<Actor = A>> Clone for Addr<A, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A: Actor, P: Port<Actor = A>> Copy for Addr<A, P> {}
+
+impl<A: Actor, P: Port<Actor = A>> PartialEq for Addr<A, P> {
+    fn eq(&self, other: &Self) -> bool {
+        self.id() == other.id()
+    }
+}
+
+impl<A: Actor, P: Port<Actor = A>> Eq for Addr<A, P> {}
+
+impl<A: Actor, P: Port<Actor = A>> std::hash::Hash for Addr<A, P> {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.id().hash(state);
+    }
+}
+
+impl<A: Actor, P: Port<Actor = A>> fmt::Debug for Addr<A, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}({:?})", A::NAME, self.id())
+    }
+}
+
+/// The way a call takes. Sealed: [`Remote`] and [`Here`] are the two there are.
+pub trait Port: Copy + sealed::Sealed {
+    /// The actor at the end of the way.
+    type Actor: Actor;
+    /// What travels on it.
+    type Env: From<<Self::Actor as Actor>::Msg>;
+
+    #[doc(hidden)]
+    fn id(self) -> ResidentId<Mailbox<Self::Actor>>;
+
+    #[doc(hidden)]
+    fn into_local(env: Self::Env) -> <Self::Actor as Actor>::LocalMsg;
+
+    /// Sends if the message is accepted now; `build` runs only then.
+    #[doc(hidden)]
+    fn try_send(self, build: impl FnOnce() -> Self::Env) -> Result<(), Refused>;
+
+    /// Sends when it is this sender's turn.
+    #[doc(hidden)]
+    fn poll_send(
+        self,
+        places: &mut Places,
+        cx: &mut Context<'_>,
+        build: impl FnOnce() -> Self::Env,
+    ) -> Poll<Result<(), Refused>>;
+
+    /// Sends from a thread that is no shard of the actor's system. The message waits for room on the actor's shard;
+    /// the receiver, if one is given, hears when it is in the mailbox.
+    #[doc(hidden)]
+    fn send_outside(self, env: Self::Env, sent: Outside) -> Result<(), Refused>;
+
+    /// Runs a timer on the actor's shard for a caller that has none.
+    #[doc(hidden)]
+    fn timer_outside(self, limit: std::time::Duration) -> futures_channel::oneshot::Receiver<()> {
+        let (fire, fired) = futures_channel::oneshot::channel();
+        let job = Box::new(move || {
+            greenroom_runtime::spawn(async move {
+                greenroom_runtime::time::sleep(limit).await;
+                // The caller may have its answer by now.
+                drop(fire.send(()));
+            })
+            .detach();
+        });
+        // A shard that is gone drops the job: the receiver then reports an end, which the caller tells from a firing.
+        drop(self.id().run_there(job));
+        fired
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl<A: super::Actor> Sealed for super::Remote<A> {}
+    impl<A: super::Actor> Sealed for super::Here<A> {}
+}
+
+/// A port that reaches the actor's own shard only.
+#[diagnostic::on_unimplemented(
+    message = "this message can only be sent from the actor's own shard",
+    label = "`#[message(local)]` needs a same-shard `Local<_>` handle",
+    note = "`Addr::local(addr)` returns one when the actor lives on the current shard"
+)]
+pub trait SameShard: Port<Env = <<Self as Port>::Actor as Actor>::LocalMsg> {}
+
+impl<A: Actor> SameShard for Here<A> {}
+
+/// A generated client, seen from the framework.
+pub trait FromPort<P>: Copy {
+    /// Makes the client of a port.
+    fn from_port(port: P) -> Self;
+    /// The port it was made of.
+    fn port(&self) -> P;
+}
+
+/// Why a send was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It would have to wait.
+    Full,
+    /// The actor has stopped.
+    Stopped,
+    /// The calling thread is no shard of the actor's system: the message takes the long way.
+    Outside,
+}
+
+/// Who hears about a message that took the long way.
+#[derive(Debug)]
+pub enum Outside {
+    /// A sender that does not wait; it took one of the places for such messages.
+    Pass(mesh::OutsidePass),
+    /// A sender that waits until the message is in the mailbox; dropped if it never gets there.
+    Waiting(futures_channel::oneshot::Sender<()>),
+    /// An asker: the answer tells.
+    Asking,
+}
+
+/// The places a waiting send holds in queues.
+#[derive(Debug, Default)]
+pub struct Places {
+    /// In the queue of the mailbox, on the actor's shard.
+    pub(crate) mailbox: Option<Ticket>,
+    /// In the queues of the link, on the sender's shard.
+    pub(crate) link: Admission,
+}
+
+impl Places {
+    /// Gives the places up, from any thread.
+    pub(crate) fn leave<A: Actor>(&mut self, id: ResidentId<Mailbox<A>>) {
+        mesh::leave(&mut self.link);
+        let Some(ticket) = self.mailbox.take() else { return };
+        if id.visit(|mailbox| mailbox.leave(ticket)).is_none() && id.route() != Route::Here {
+            // Polled and then dropped away from the shard it waited on. If that shard is gone, so is the queue.
+            drop(id.run_there(Box::new(move || {
+                id.visit(|mailbox| mailbox.leave(ticket));
+            })));
+        }
+    }
+}
+
+/// The way of an [`Addr`]: from anywhere.
+pub struct Remote<A: Actor> {
+    id: ResidentId<Mailbox<A>>,
+}
+
+impl<A: Actor> Remote<A> {
+    pub(crate) fn new(id: ResidentId<Mailbox<A>>) -> Self {
+        Self { id }
+    }
+}
+
+/// The way of a [`Local`]: on the actor's shard.
+pub struct Here<A: Actor> {
+    id: ResidentId<Mailbox<A>>,
+    /// Keeps the handle on its thread.
+    stays: PhantomData<*const ()>,
+}
+
+impl<A: Actor> Here<A> {
+    pub(crate) fn new(id: ResidentId<Mailbox<A>>) -> Self {
+        Self { id, stays: PhantomData }
+    }
+}
+
+impl<A: Actor> Clone for Remote<A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A: Actor> Copy for Remote<A> {}
+
+impl<A: Actor> Clone for Here<A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A: Actor> Copy for Here<A> {}
+
+impl<A: Actor> fmt::Debug for Remote<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Remote").field(&self.id).finish()
+    }
+}
+
+impl<A: Actor> fmt::Debug for Here<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Here").field(&self.id).finish()
+    }
+}
+
+fn refused(refusal: Refusal) -> Refused {
+    match refusal {
+        Refusal::Full => Refused::Full,
+        Refusal::Gone => Refused::Stopped,
+    }
+}
+
+impl<A: Actor> Port for Remote<A> {
+    type Actor = A;
+    type Env = A::Msg;
+
+    #[inline]
+    fn id(self) -> ResidentId<Mailbox<A>> {
+        self.id
+    }
+
+    #[inline]
+    fn into_local(env: A::Msg) -> A::LocalMsg {
+        env.into()
+    }
+
+    #[inline]
+    fn try_send(self, build: impl FnOnce() -> A::Msg) -> Result<(), Refused> {
+        let mut build = Some(build);
+        let here = self.id.visit(|mailbox| {
+            let build = build.take().expect("visited once");
+            mailbox.try_push(|| Letter::Message(build().into()))
+        });
+        match (here, build) {
+            (Some(result), _) => result,
+            (None, Some(build)) => match self.id.route() {
+                Route::Here => Err(Refused::Stopped),
+                Route::Peer(_) => self.id.try_send(|| Parcel::Message(build())).map_err(refused),
+                Route::Outside => Err(Refused::Outside),
+            },
+            (None, None) => unreachable!("the message is built by a visit that happened"),
+        }
+    }
+
+    fn poll_send(
+        self,
+        places: &mut Places,
+        cx: &mut Context<'_>,
+        build: impl FnOnce() -> A::Msg,
+    ) -> Poll<Result<(), Refused>> {
+        match self.id.route() {
+            Route::Here => self
+                .id
+                .visit(|mailbox| mailbox.poll_push(&mut places.mailbox, cx, || Letter::Message(build().into())))
+                .unwrap_or(Poll::Ready(Err(Refused::Stopped))),
+            Route::Peer(_) => self
+                .id
+                .poll_send(&mut places.link, cx, || Parcel::Message(build()))
+                .map(|sent| sent.map_err(refused)),
+            Route::Outside => Poll::Ready(Err(Refused::Outside)),
+        }
+    }
+
+    fn send_outside(self, env: A::Msg, sent: Outside) -> Result<(), Refused> {
+        let job = Box::new(move || Mailbox::<A>::receive_outside(self.id, env, sent));
+        // A shard that is gone gives the job back; dropping it tells the asker through its reply.
+        self.id.run_there(job).map_err(|job| {
+            crate::fate::with(crate::fate::Fate::Stopped, || drop(job));
+            Refused::Stopped
+        })
+    }
+}
+
+impl<A: Actor> Port for Here<A> {
+    type Actor = A;
+    type Env = A::LocalMsg;
+
+    #[inline]
+    fn id(self) -> ResidentId<Mailbox<A>> {
+        self.id
+    }
+
+    #[inline]
+    fn into_local(env: A::LocalMsg) -> A::LocalMsg {
+        env
+    }
+
+    #[inline]
+    fn try_send(self, build: impl FnOnce() -> A::LocalMsg) -> Result<(), Refused> {
+        self.id
+            .visit(|mailbox| mailbox.try_push(|| Letter::Message(build())))
+            .unwrap_or(Err(Refused::Stopped))
+    }
+
+    fn poll_send(
+        self,
+        places: &mut Places,
+        cx: &mut Context<'_>,
+        build: impl FnOnce() -> A::LocalMsg,
+    ) -> Poll<Result<(), Refused>> {
+        self.id
+            .visit(|mailbox| mailbox.poll_push(&mut places.mailbox, cx, || Letter::Message(build())))
+            .unwrap_or(Poll::Ready(Err(Refused::Stopped)))
+    }
+
+    fn send_outside(self, _: A::LocalMsg, _: Outside) -> Result<(), Refused> {
+        // The handle cannot leave its thread; only the end of the shard makes its own thread an outside.
+        Err(Refused::Stopped)
+    }
+}

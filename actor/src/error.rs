@@ -1,0 +1,361 @@
+//! What can go wrong, one type per way of failing.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::time::Duration;
+
+use greenroom_runtime::ShardId;
+
+use crate::fate::PanicReport;
+use crate::reply::Failure;
+
+/// Which call of which actor an error is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallSite {
+    pub(crate) actor: &'static str,
+    pub(crate) method: &'static str,
+    pub(crate) shard: Option<ShardId>,
+    pub(crate) number: (u16, u64),
+}
+
+impl CallSite {
+    /// The name of the actor's type, or what `#[actor(name = ..)]` says.
+    #[must_use]
+    pub fn actor(&self) -> &'static str {
+        self.actor
+    }
+
+    /// The method that was called.
+    #[must_use]
+    pub fn method(&self) -> &'static str {
+        self.method
+    }
+
+    /// The actor's shard, if the call came from a shard of the same system.
+    #[must_use]
+    pub fn shard(&self) -> Option<ShardId> {
+        self.shard
+    }
+}
+
+impl fmt::Display for CallSite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}::{}", self.actor, self.method)?;
+        match self.shard {
+            Some(shard) => write!(f, " on {shard}"),
+            None => write!(f, " of actor {}.{}", self.number.0, self.number.1),
+        }
+    }
+}
+
+/// Whether the handler of a call ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandlerRan {
+    /// It did not begin: the call can be made again without being done twice.
+    No,
+    /// It began; it may have had any part of its effect.
+    Yes,
+    /// The caller gave up without knowing.
+    Unknown,
+}
+
+/// Why an ask has no value. `E` is the handler's own error type, if it returns a `Result`.
+#[non_exhaustive]
+pub enum CallError<E = Infallible> {
+    /// The handler ran and returned an error.
+    Handler(E),
+    /// The actor had stopped before the handler began.
+    Stopped(CallSite),
+    /// The actor was killed, or its shard shut down, while the handler ran.
+    Killed(CallSite),
+    /// The handler panicked, which ended the actor.
+    Panicked(CallSite, Box<PanicReport>),
+    /// No answer came within the limit.
+    Timeout(CallSite, Timeout),
+    /// The handler dropped its [`crate::Reply`] without an answer.
+    NoReply(CallSite),
+}
+
+/// The limit that passed, and where the call was then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeout {
+    pub(crate) limit: Duration,
+    pub(crate) sent: bool,
+}
+
+impl Timeout {
+    /// The limit that passed.
+    #[must_use]
+    pub fn limit(&self) -> Duration {
+        self.limit
+    }
+}
+
+impl<E> CallError<E> {
+    pub(crate) fn from_failure(site: CallSite, failure: Failure) -> Self {
+        match failure {
+            Failure::Stopped => Self::Stopped(site),
+            Failure::Killed => Self::Killed(site),
+            Failure::NoReply => Self::NoReply(site),
+            Failure::Panicked(report) => Self::Panicked(site, report),
+        }
+    }
+
+    /// Whether the handler ran, which decides if the call may be made again.
+    #[must_use]
+    pub fn handler_ran(&self) -> HandlerRan {
+        match self {
+            Self::Stopped(_) | Self::Timeout(_, Timeout { sent: false, .. }) => HandlerRan::No,
+            Self::Timeout(_, _) => HandlerRan::Unknown,
+            Self::Handler(_) | Self::Killed(_) | Self::Panicked(_, _) | Self::NoReply(_) => HandlerRan::Yes,
+        }
+    }
+
+    /// Whether the actor had stopped before the handler began.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        matches!(self, Self::Stopped(_))
+    }
+
+    /// Whether the limit passed.
+    #[must_use]
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, Self::Timeout(_, _))
+    }
+
+    /// The panic that ended the handler.
+    #[must_use]
+    pub fn panic(&self) -> Option<&PanicReport> {
+        match self {
+            Self::Panicked(_, report) => Some(report),
+            _ => None,
+        }
+    }
+
+    /// Which call this is about; `None` for the handler's own error.
+    #[must_use]
+    pub fn site(&self) -> Option<&CallSite> {
+        match self {
+            Self::Handler(_) => None,
+            Self::Stopped(site)
+            | Self::Killed(site)
+            | Self::Panicked(site, _)
+            | Self::Timeout(site, _)
+            | Self::NoReply(site) => Some(site),
+        }
+    }
+
+    /// The handler's own error.
+    ///
+    /// # Errors
+    /// Gives the error back when it is about the call.
+    pub fn into_handler(self) -> Result<E, Self> {
+        match self {
+            Self::Handler(error) => Ok(error),
+            other => Err(other),
+        }
+    }
+
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Handler(_) => f.write_str("the handler returned an error"),
+            Self::Stopped(site) => write!(f, "{site} was not called: the actor has stopped"),
+            Self::Killed(site) => write!(f, "{site} was cut off: the actor was killed while it ran"),
+            Self::Panicked(site, report) => write!(f, "{site} panicked: {report}"),
+            Self::Timeout(site, Timeout { limit, sent: true }) => write!(f, "{site} gave no answer within {limit:?}"),
+            Self::Timeout(site, Timeout { limit, sent: false }) => {
+                write!(f, "{site} was not called: its mailbox had no room within {limit:?}")
+            }
+            Self::NoReply(site) => write!(f, "{site} dropped its reply without an answer"),
+        }
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for CallError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Handler(error) => error.fmt(f),
+            other => other.describe(f),
+        }
+    }
+}
+
+impl<E: fmt::Debug> fmt::Debug for CallError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Handler(error) => f.debug_tuple("Handler").field(error).finish(),
+            other => other.describe(f),
+        }
+    }
+}
+
+impl<E: std::error::Error> std::error::Error for CallError<E> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            // The handler's error is this error, as its text is: its own source comes next.
+            Self::Handler(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+/// Why a message was not sent; it still has the arguments.
+pub struct SendError<A> {
+    pub(crate) site: CallSite,
+    pub(crate) full: bool,
+    pub(crate) args: Option<A>,
+}
+
+impl<A> SendError<A> {
+    /// Whether there was no room, so that it may be tried again.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// Whether the actor has stopped.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        !self.full
+    }
+
+    /// The arguments, as a tuple. `None` only when they had left for the actor's shard from a thread outside the
+    /// system and found the actor gone.
+    #[must_use]
+    pub fn into_args(self) -> Option<A> {
+        self.args
+    }
+
+    /// Which call this is about.
+    #[must_use]
+    pub fn site(&self) -> &CallSite {
+        &self.site
+    }
+}
+
+impl<A> fmt::Display for SendError<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let site = self.site;
+        if self.full {
+            write!(f, "{site} was not sent: the mailbox is full")
+        } else {
+            write!(f, "{site} was not sent: the actor has stopped")
+        }
+    }
+}
+
+impl<A> fmt::Debug for SendError<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl<A> std::error::Error for SendError<A> {}
+
+/// Why a start hook refused to go on.
+#[derive(Debug)]
+pub struct StartFailure {
+    text: String,
+}
+
+impl StartFailure {
+    /// A failure with a text.
+    pub fn new(text: impl fmt::Display) -> Self {
+        Self { text: text.to_string() }
+    }
+}
+
+impl fmt::Display for StartFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Why an actor was not started.
+pub struct SpawnError {
+    pub(crate) actor: &'static str,
+    pub(crate) shard: ShardId,
+    pub(crate) kind: SpawnErrorKind,
+}
+
+#[derive(Debug)]
+pub(crate) enum SpawnErrorKind {
+    /// There is no such shard, or it has shut down.
+    NoShard { shards: usize },
+    Refused(StartFailure),
+    Panicked(PanicReport),
+}
+
+impl SpawnError {
+    /// Whether the factory or the start hook panicked.
+    #[must_use]
+    pub fn is_panic(&self) -> bool {
+        matches!(self.kind, SpawnErrorKind::Panicked(_))
+    }
+
+    /// Whether there is no such shard, or the system is shutting down.
+    #[must_use]
+    pub fn is_no_shard(&self) -> bool {
+        matches!(self.kind, SpawnErrorKind::NoShard { .. })
+    }
+}
+
+impl fmt::Display for SpawnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { actor, shard, kind } = self;
+        write!(f, "{actor} did not start on {shard}: ")?;
+        match kind {
+            SpawnErrorKind::NoShard { shards } if shard.index() >= *shards => {
+                write!(f, "the system has {shards} shards, counted from 0")
+            }
+            SpawnErrorKind::NoShard { .. } => f.write_str("the system is shutting down"),
+            SpawnErrorKind::Refused(failure) => write!(f, "{failure}"),
+            SpawnErrorKind::Panicked(report) => write!(f, "it panicked: {report}"),
+        }
+    }
+}
+
+impl fmt::Debug for SpawnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for SpawnError {}
+
+/// Any error, for `main` and for code that only passes errors on.
+///
+/// Every error type converts into it with `?`. Its `Debug` form, which `main` prints, is the text with its causes.
+pub struct Error(Box<dyn std::error::Error + Send + Sync>);
+
+impl Error {
+    /// The error inside.
+    #[must_use]
+    pub fn into_inner(self) -> Box<dyn std::error::Error + Send + Sync> {
+        self.0
+    }
+}
+
+impl<E: std::error::Error + Send + Sync + 'static> From<E> for Error {
+    fn from(error: E) -> Self {
+        Self(Box::new(error))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut source = self.0.source();
+        while let Some(cause) = source {
+            write!(f, "\n  caused by: {cause}")?;
+            source = cause.source();
+        }
+        Ok(())
+    }
+}

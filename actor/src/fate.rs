@@ -1,0 +1,123 @@
+//! Why values of an actor are being dropped: read by replies that are dropped unanswered.
+//!
+//! A [`crate::Reply`] knows its asker and nothing else, so that a message stays small. When it is dropped without an
+//! answer the reason is found here: a panic that unwinds through it, or the fate that whoever drops it has announced.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::panic;
+use std::sync::Once;
+
+/// What is happening to the messages that are dropped right now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// They were never handled: their actor has stopped.
+    Stopped,
+    /// They were being handled when their actor was killed.
+    Killed,
+}
+
+thread_local! {
+    static FATE: Cell<Option<Fate>> = const { Cell::new(None) };
+    static LAST_PANIC: RefCell<Option<PanicReport>> = const { RefCell::new(None) };
+}
+
+/// The text of a panic and where it happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PanicReport {
+    text: String,
+    place: Option<String>,
+}
+
+impl PanicReport {
+    /// What the panic said.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// File, line and column, unless the program has replaced the panic hook since the system started.
+    #[must_use]
+    pub fn place(&self) -> Option<&str> {
+        self.place.as_deref()
+    }
+
+    pub(crate) fn unknown() -> Self {
+        Self { text: "the text of the panic is not known: the panic hook was replaced".to_owned(), place: None }
+    }
+
+    pub(crate) fn of_payload(payload: &(dyn std::any::Any + Send)) -> Self {
+        let text = payload
+            .downcast_ref::<&'static str>()
+            .copied()
+            .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+            .unwrap_or("a value that is no text");
+        Self { text: text.to_owned(), place: None }
+    }
+}
+
+impl fmt::Display for PanicReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Some(place) => write!(f, "{} (at {place})", self.text),
+            None => f.write_str(&self.text),
+        }
+    }
+}
+
+/// Announces a fate for the time of `f`.
+pub(crate) fn with<R>(fate: Fate, f: impl FnOnce() -> R) -> R {
+    let _until_here = Announced { previous: set(Some(fate)) };
+    f()
+}
+
+/// Puts the previous fate back.
+struct Announced {
+    previous: Option<Fate>,
+}
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        set(self.previous);
+    }
+}
+
+/// Announces a fate until the next call; returns what was announced before.
+pub(crate) fn set(fate: Option<Fate>) -> Option<Fate> {
+    FATE.replace(fate)
+}
+
+pub(crate) fn current() -> Option<Fate> {
+    FATE.get()
+}
+
+/// Begins to note panics on shards, in front of the hook that was there, which still runs.
+pub(crate) fn watch_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let previous = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if greenroom_runtime::current_shard().is_some() {
+                let mut report = PanicReport::of_payload(info.payload());
+                report.place = info.location().map(ToString::to_string);
+                // A panic while the last one is being read leaves that one in place.
+                LAST_PANIC.with(|last| {
+                    if let Ok(mut last) = last.try_borrow_mut() {
+                        *last = Some(report);
+                    }
+                });
+            }
+            previous(info);
+        }));
+    });
+}
+
+/// The panic that is unwinding, or has just been caught, on this thread.
+pub(crate) fn last_panic() -> Option<PanicReport> {
+    LAST_PANIC.with(|last| last.try_borrow().ok().and_then(|last| last.clone()))
+}
+
+/// Forgets the noted panic, once it has been dealt with.
+pub(crate) fn take_panic() -> Option<PanicReport> {
+    LAST_PANIC.with(|last| last.try_borrow_mut().ok().and_then(|mut last| last.take()))
+}

@@ -1,0 +1,184 @@
+//! An actor's life: one task, from its start hook to its last message.
+//!
+//! The actor's state is a local of the task's future, so the handler of an asynchronous message borrows it across its
+//! awaits without any pinning of ours, and its future is part of the same allocation. Whatever ends the task (a stop, a
+//! panic, a kill, the end of the shard) the locals of [`live`] are dropped in one order: what a cancelled handler held,
+//! the context, the state, and last [`End`], which closes the mailbox and takes the name out of the tables.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+use futures_channel::oneshot;
+use greenroom_runtime::mesh;
+
+use crate::actor::Actor;
+use crate::address::{Addr, Remote};
+use crate::context::Ctx;
+use crate::error::{SpawnErrorKind, StartFailure};
+use crate::fate::{self, Fate, PanicReport};
+use crate::mailbox::{Letter, Mailbox, settle};
+use crate::registry::Registry;
+
+/// Messages handled in one activation before other tasks of the shard have their turn.
+const MESSAGES_PER_ACTIVATION: usize = 64;
+
+/// Whom to tell how the start went.
+pub(crate) type Started = oneshot::Sender<Result<(), SpawnErrorKind>>;
+
+/// Starts an actor on the calling shard; `None` on a thread that is none.
+pub(crate) fn start<A: Actor>(actor: A, started: Option<Started>) -> Option<Addr<A>> {
+    let registry = Registry::current()?;
+    let mailbox = settle::<A>();
+    let id = mailbox.id();
+    let key = registry.insert(mailbox.clone());
+    let end = End { mailbox: mailbox.clone(), registry, key };
+    let task = greenroom_runtime::spawn(live(end, actor, started));
+    mailbox.set_task(task);
+    Some(Addr::from_port(Remote::new(id)))
+}
+
+async fn live<A: Actor>(end: End<A>, actor: A, started: Option<Started>) {
+    // Declared in the reverse order of their drops; see the module's text.
+    let end = end;
+    let mut actor = actor;
+    let mut ctx = Ctx::new(end.mailbox.clone());
+    let mut interrupted = Interrupted { armed: true };
+    if run_start_hook(&mut actor, &mut ctx, started).await {
+        let ended = serve_all(&mut actor, &end.mailbox, &mut ctx).await;
+        match ended {
+            Ok(()) => {
+                if caught(actor.stopping(&mut ctx)).await.is_err() {
+                    end.registry.count_panic();
+                }
+            }
+            Err(_) => end.registry.count_panic(),
+        }
+    }
+    interrupted.armed = false;
+    contain(|| drop(actor));
+}
+
+/// Runs the start hook and reports on it; false if the actor is not to live.
+async fn run_start_hook<A: Actor>(actor: &mut A, ctx: &mut Ctx<A>, started: Option<Started>) -> bool {
+    let outcome = match caught(actor.started(ctx)).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(failure)) => Err(SpawnErrorKind::Refused(failure)),
+        Err(report) => Err(SpawnErrorKind::Panicked(report)),
+    };
+    let lives = outcome.is_ok();
+    if let Some(started) = started {
+        // Whoever asked for the actor may be gone; the actor lives all the same.
+        drop(started.send(outcome));
+    } else if let Err(SpawnErrorKind::Refused(StartFailure { .. })) = outcome {
+        Registry::with(Registry::count_told_error);
+    }
+    lives
+}
+
+/// What ended a stretch of synchronous messages.
+enum Served<A: Actor> {
+    Empty,
+    /// The activation's share is used up.
+    Share,
+    Awaits(A::LocalMsg),
+    Stop,
+}
+
+/// Handles messages until the actor is to stop, or one panics.
+async fn serve_all<A: Actor>(
+    actor: &mut A,
+    mailbox: &Mailbox<A>,
+    ctx: &mut Ctx<A>,
+) -> Result<(), PanicReport> {
+    loop {
+        // One unwind border for a whole stretch: a panic ends the actor anyway.
+        let served = catch_unwind(AssertUnwindSafe(|| serve_now(actor, mailbox, ctx)));
+        match served {
+            Ok(Served::Empty) => mailbox.filled().await,
+            Ok(Served::Share) => greenroom_runtime::yield_now().await,
+            Ok(Served::Awaits(message)) => caught(actor.dispatch(message, ctx)).await?,
+            Ok(Served::Stop) => return Ok(()),
+            Err(payload) => return Err(report(payload.as_ref())),
+        }
+    }
+}
+
+fn serve_now<A: Actor>(actor: &mut A, mailbox: &Mailbox<A>, ctx: &mut Ctx<A>) -> Served<A> {
+    for _ in 0..MESSAGES_PER_ACTIVATION {
+        match mailbox.pop() {
+            None => return Served::Empty,
+            Some(Letter::Stop) => return Served::Stop,
+            Some(Letter::Message(message)) => {
+                if let Some(message) = actor.dispatch_now(message, ctx) {
+                    return Served::Awaits(message);
+                }
+            }
+        }
+        if mailbox.is_killed() {
+            // Killed by its own handler: the task's future is dropped when this poll returns.
+            return Served::Share;
+        }
+    }
+    Served::Share
+}
+
+/// Awaits a piece of the user's code; a panic in it is an error.
+async fn caught<F: Future>(future: F) -> Result<F::Output, PanicReport> {
+    let mut future = pin!(future);
+    // Dropped before the future if this is cancelled while it waits.
+    let mut interrupted = Interrupted { armed: true };
+    let outcome = std::future::poll_fn(|cx| {
+        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+            Err(payload) => Poll::Ready(Err(report(payload.as_ref()))),
+        }
+    })
+    .await;
+    interrupted.armed = false;
+    outcome
+}
+
+fn report(payload: &(dyn std::any::Any + Send)) -> PanicReport {
+    fate::take_panic().unwrap_or_else(|| PanicReport::of_payload(payload))
+}
+
+/// Announces, when the task is dropped in the middle of its work, that what is dropped next was interrupted.
+struct Interrupted {
+    armed: bool,
+}
+
+impl Drop for Interrupted {
+    fn drop(&mut self) {
+        if self.armed {
+            // `End`, which is dropped last, takes it back.
+            fate::set(Some(Fate::Killed));
+        }
+    }
+}
+
+/// The last local of the task to be dropped.
+struct End<A: Actor> {
+    mailbox: Rc<Mailbox<A>>,
+    registry: Rc<Registry>,
+    key: usize,
+}
+
+impl<A: Actor> Drop for End<A> {
+    fn drop(&mut self) {
+        fate::set(None);
+        let undelivered = self.mailbox.close();
+        self.registry.count_dead_letters(undelivered);
+        mesh::evict(self.mailbox.id());
+        self.registry.remove(self.key);
+    }
+}
+
+/// Runs code that may run a user's drop; a panic in it goes no further. The panic hook has reported it.
+pub(crate) fn contain(code: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(code)).is_err() {
+        fate::take_panic();
+    }
+}

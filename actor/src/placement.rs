@@ -1,0 +1,126 @@
+//! Which shard: one actor of a kind on every shard, reached by shard or by key.
+
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use greenroom_runtime::ShardId;
+
+use crate::actor::Actor;
+use crate::address::Addr;
+
+/// One instance of an actor on every shard of a system.
+///
+/// Cloning it is cheap, and it can be sent anywhere. Its addresses keep nothing alive.
+///
+/// # Examples
+/// ```
+/// use greenroom::prelude::*;
+///
+/// #[derive(Default)]
+/// struct Hits { n: u64 }
+///
+/// #[actor]
+/// impl Hits {
+///     pub fn hit(&mut self) -> u64 { self.n += 1; self.n }
+/// }
+///
+/// let system = System::start(2)?;
+/// system.block_on(async {
+///     let hits = system.spawn_sharded(|_shard| Hits::default()).await?;
+///     assert_eq!(hits.by_key("a page").hit().await?, 1);
+///     assert_eq!(hits.by_key("a page").hit().await?, 2);
+///     let mut all = 0;
+///     for hits in hits.each() {
+///         all += hits.hit().await? - 1;
+///     }
+///     assert_eq!(all, 2);
+///     Ok::<(), greenroom::Error>(())
+/// })?;
+/// # Ok::<(), greenroom::Error>(())
+/// ```
+pub struct Sharded<A: Actor> {
+    instances: Arc<[Addr<A>]>,
+}
+
+impl<A: Actor> Sharded<A> {
+    /// `instances` are in the order of their shards, one for each.
+    pub(crate) fn new(instances: Vec<Addr<A>>) -> Self {
+        Self { instances: instances.into() }
+    }
+
+    /// The instance on the calling shard.
+    ///
+    /// # Panics
+    /// If the calling thread is no shard of the system.
+    #[must_use]
+    #[track_caller]
+    pub fn local(&self) -> Addr<A> {
+        let here = greenroom_runtime::current_shard()
+            .and_then(|shard| self.instances.get(shard.index()).copied())
+            .filter(|addr| Addr::shard(*addr) == greenroom_runtime::current_shard());
+        here.unwrap_or_else(|| {
+            panic!("`Sharded::local` was called on a thread that is no shard of the system: use `on` or `by_key`")
+        })
+    }
+
+    /// The instance on a shard.
+    ///
+    /// # Panics
+    /// If there is no such shard.
+    #[must_use]
+    #[track_caller]
+    pub fn on(&self, shard: impl Into<ShardId>) -> Addr<A> {
+        let shard = shard.into();
+        let count = self.instances.len();
+        *self
+            .instances
+            .get(shard.index())
+            .unwrap_or_else(|| panic!("there is no {shard}: the system has {count} shards, counted from 0"))
+    }
+
+    /// The instance that owns a key: always the same one for equal keys, in every run with as many shards.
+    #[must_use]
+    pub fn by_key<K: Hash + ?Sized>(&self, key: &K) -> Addr<A> {
+        self.instances[self.shard_of(key).index()]
+    }
+
+    /// The shard that owns a key.
+    #[must_use]
+    pub fn shard_of<K: Hash + ?Sized>(&self, key: &K) -> ShardId {
+        // Keyed with constants: placement must not change from run to run, and a table on the shard, with keys of its
+        // own, sees nothing of it.
+        let mut hasher = DefaultHasher::new();
+        key.hash(&mut hasher);
+        let scaled = (u128::from(hasher.finish()) * self.instances.len() as u128) >> 64;
+        ShardId::from(u16::try_from(scaled).expect("a fraction of the number of shards"))
+    }
+
+    /// All instances, in the order of their shards.
+    pub fn each(&self) -> impl ExactSizeIterator<Item = Addr<A>> + '_ {
+        self.instances.iter().copied()
+    }
+
+    /// The number of instances, which is the number of shards.
+    #[must_use]
+    pub fn shard_count(&self) -> usize {
+        self.instances.len()
+    }
+
+    /// Asks every instance to stop, see [`Addr::stop`].
+    pub fn stop(&self) {
+        self.each().for_each(Addr::stop);
+    }
+}
+
+impl<A: Actor> Clone for Sharded<A> {
+    fn clone(&self) -> Self {
+        Self { instances: self.instances.clone() }
+    }
+}
+
+impl<A: Actor> fmt::Debug for Sharded<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Sharded").field(&self.instances).finish()
+    }
+}

@@ -1,0 +1,119 @@
+//! The answering end of an ask.
+
+use std::fmt;
+
+use greenroom_runtime::mesh::ReplyKey;
+
+use crate::fate::{self, Fate, PanicReport};
+
+/// Why an ask has no answer, on its way to the asker.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Stopped,
+    Killed,
+    NoReply,
+    Panicked(Box<PanicReport>),
+}
+
+/// What is written into an asker's slot.
+pub(crate) type Answer<R> = Result<R, Failure>;
+
+/// The right to answer one ask, once. 16 bytes.
+///
+/// A handler that takes a `Reply<T>` returns nothing and may keep it to answer later. Dropping it unanswered tells the
+/// asker at once. Of a told message it leads nowhere.
+///
+/// # Shard affinity
+/// `Send` if `R` is: an answer may be given on any thread.
+///
+/// # Examples
+/// ```
+/// use greenroom::prelude::*;
+///
+/// #[derive(Default)]
+/// struct Gate { waiting: Vec<Reply<u32>> }
+///
+/// #[actor]
+/// impl Gate {
+///     pub fn pass(&mut self, reply: Reply<u32>) { self.waiting.push(reply); }
+///     pub fn open(&mut self) {
+///         for (place, reply) in (1..).zip(self.waiting.drain(..)) { reply.send(place); }
+///     }
+/// }
+///
+/// let system = System::start(1)?;
+/// system.block_on(async {
+///     let gate = system.spawn_on(0, Gate::default).await?;
+///     let (first, second, _) =
+///         futures_util::join!(gate.pass().into_future(), gate.pass().into_future(), gate.open().into_future());
+///     assert_eq!((first?, second?), (1, 2));
+///     Ok::<(), greenroom::Error>(())
+/// })?;
+/// # Ok::<(), greenroom::Error>(())
+/// ```
+#[must_use = "dropping a reply tells the asker that there is none"]
+pub struct Reply<R: 'static> {
+    key: Option<ReplyKey<Answer<R>>>,
+}
+
+impl<R> Reply<R> {
+    pub(crate) fn to(key: ReplyKey<Answer<R>>) -> Self {
+        Self { key: Some(key) }
+    }
+
+    /// The reply of a told message.
+    pub(crate) fn none() -> Self {
+        Self { key: None }
+    }
+
+    /// Whether somebody waits for the answer, as far as this thread can tell: false for a told message and for an ask
+    /// whose asker, on this shard, has given up.
+    #[must_use]
+    pub fn is_wanted(&self) -> bool {
+        self.key.as_ref().is_some_and(ReplyKey::is_wanted)
+    }
+
+    /// Whether the message was told, not asked.
+    pub(crate) fn is_told(&self) -> bool {
+        self.key.is_none()
+    }
+
+    /// Answers.
+    #[inline]
+    pub fn send(mut self, value: R) {
+        if let Some(key) = self.key.take() {
+            key.send(Ok(value));
+        }
+    }
+}
+
+impl<R> Drop for Reply<R> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(key) = self.key.take() {
+            refuse(key);
+        }
+    }
+}
+
+#[cold]
+fn refuse<R: 'static>(key: ReplyKey<Answer<R>>) {
+    let failure = if std::thread::panicking() {
+        Failure::Panicked(Box::new(fate::last_panic().unwrap_or_else(PanicReport::unknown)))
+    } else {
+        match fate::current() {
+            Some(Fate::Stopped) => Failure::Stopped,
+            Some(Fate::Killed) => Failure::Killed,
+            None => Failure::NoReply,
+        }
+    };
+    key.send(Err(failure));
+}
+
+impl<R> fmt::Debug for Reply<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reply").field("told", &self.is_told()).finish_non_exhaustive()
+    }
+}
+
+const _: () = assert!(size_of::<Reply<String>>() == 16);
