@@ -48,6 +48,7 @@ pub(crate) fn message_call(method: &Method<'_>, errors: &mut Errors) {
 /// All other rules for messages.
 pub(crate) fn message_handler(method: &Method<'_>, errors: &mut Errors) {
     receiver_is_a_borrow(method, errors);
+    has_no_bounds(method, errors);
     is_a_plain_fn(method, errors);
     context_at_most_once(method, errors);
     for param in &method.params {
@@ -75,6 +76,13 @@ fn is_not_generic(method: &Method<'_>, errors: &mut Errors) {
     params.extend(generics.params.iter().filter(is_type_or_const));
     if !params.is_empty() {
         errors.on(params, messages::GENERIC_MESSAGE.to_owned() + method.hint);
+    }
+}
+
+/// Every message of the actor's mailbox can be handled, whatever the actor's parameters are.
+fn has_no_bounds(method: &Method<'_>, errors: &mut Errors) {
+    if let Some(bounds) = &method.sig.generics.where_clause {
+        errors.on(bounds, messages::BOUNDS_ON_MESSAGE.to_owned() + method.hint);
     }
 }
 

@@ -38,6 +38,16 @@ impl Place {
         }
     }
 
+    /// `__rt::..`, blamed on the whole node.
+    pub(crate) fn runtime_path(self, segments: &[&str]) -> TokenStream {
+        let mut path = quote_spanned!(blamed_on(self.first)=> __rt);
+        for segment in segments {
+            let segment = Ident::new(segment, blamed_on(self.last));
+            path.extend(quote_spanned!(blamed_on(self.last)=> ::#segment));
+        }
+        path
+    }
+
     /// `function(argument)`, blamed on the whole node.
     pub(crate) fn call(self, function: TokenStream, argument: TokenStream) -> TokenStream {
         let mut parentheses = Group::new(Delimiter::Parenthesis, argument);

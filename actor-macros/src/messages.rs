@@ -106,6 +106,8 @@ pub(crate) const CONST_MESSAGE: &str = "a message cannot be `const fn`";
 pub(crate) const EXTERN_MESSAGE: &str = "a message cannot be `extern`";
 pub(crate) const GENERIC_MESSAGE: &str = "a message cannot be generic: every message is one \
      variant of the actor's message type";
+pub(crate) const BOUNDS_ON_MESSAGE: &str =
+    "a message cannot have bounds of its own: put them on the `impl` block";
 pub(crate) const DUNDER_NAME: &str = "names starting with `__` are reserved for `#[actor]`";
 
 pub(crate) fn message_without_self(name: &str) -> String {

@@ -83,13 +83,14 @@ fn call(message: &Message, names: &Names) -> TokenStream {
         .then(|| quote_spanned!(hygiene::generated()=> where __P: __rt::SameShard,));
     let method = Literal::string(&name.unraw().to_string());
     let build = build(message, names);
+    let new = message.answer.place.runtime_path(&["Call", "new"]);
     quote_spanned! {hygiene::generated()=>
         #attrs
         #[inline]
         #vis fn #name(&self, #(#arguments: #types),*) -> #returned
         #same_shard
         {
-            __rt::Call::new(
+            #new(
                 self.0,
                 &__rt::Method { name: #method },
                 (#(#arguments,)*),
@@ -143,9 +144,7 @@ fn build(message: &Message, names: &Names) -> TokenStream {
 }
 
 fn proof(constructor: &str, value: TokenStream, place: Place) -> TokenStream {
-    let blamed = hygiene::blamed_on(place.first);
-    let constructor = Ident::new(constructor, blamed);
-    place.call(quote_spanned!(blamed=> __rt::Cross::#constructor), value)
+    place.call(place.runtime_path(&["Cross", constructor]), value)
 }
 
 /// The call of a message that broke a rule.

@@ -7,14 +7,14 @@
 //! Handlers are called as `Self::name(self, ..)`: a method call would prefer a trait method of the
 //! same name that takes `&mut self` to an inherent one that takes `&self`.
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote_spanned};
 use syn::Ident;
 
 use super::Names;
-use crate::attrs;
-use crate::hygiene::{self, Place};
+
 use crate::model::{ActorDef, Message, Slot};
+use crate::{attrs, hygiene};
 
 pub(super) fn expand(actor: &ActorDef, names: &Names) -> TokenStream {
     let (later, now): (Vec<&Message>, Vec<&Message>) =
@@ -108,12 +108,8 @@ fn answered(message: &Message, call: TokenStream) -> TokenStream {
     let generated = Ident::new("reply", hygiene::generated());
     let reply = unwrapped(message, &generated);
     if answer.is_flat {
-        // A path is reported from its first to its last token: all of the returned type.
-        let Place { first, last } = answer.place;
-        let mut function = quote_spanned!(hygiene::blamed_on(first)=> __rt::);
-        function
-            .extend([Ident::new("answer_flat", hygiene::blamed_on(last))].map(TokenTree::Ident));
-        quote_spanned!(hygiene::generated()=> #function(#reply, #call, ctx))
+        let answer_flat = answer.place.runtime_path(&["answer_flat"]);
+        quote_spanned!(hygiene::generated()=> #answer_flat(#reply, #call, ctx))
     } else {
         quote_spanned!(hygiene::generated()=> __rt::answer(#reply, #call))
     }

@@ -18,8 +18,7 @@ fn hook(hook: &Hook) -> TokenStream {
             // The returned type is converted through a trait, so that `()` and every `Result` do.
             let call = call(hook);
             let place = hook.returns;
-            let convert =
-                quote_spanned!(hygiene::blamed_on(place.first)=> __rt::IntoStart::into_start);
+            let convert = place.runtime_path(&["IntoStart", "into_start"]);
             let into_start = place.call(convert, place.field("returned", 0));
             quote_spanned! {hygiene::generated()=>
                 #cfg

@@ -153,8 +153,8 @@ fn implementation(actor: &ActorDef, names: &Names) -> TokenStream {
 
 /// The context for a handler or hook; another actor's is reported at the type that asks for it.
 fn context(place: Place) -> TokenStream {
-    let blamed = hygiene::blamed_on(place.first);
-    let function = quote_spanned!(blamed=> __rt::ctx_is::<Self>);
+    let mut function = place.runtime_path(&["ctx_is"]);
+    function.extend(quote_spanned!(hygiene::blamed_on(place.last)=> ::<Self>));
     place.call(function, quote_spanned!(hygiene::generated()=> ctx))
 }
 

@@ -33,6 +33,22 @@ impl Named {
         self.0
     }
 
+    pub fn port(&self) -> u8 {
+        self.0
+    }
+
+    pub fn from_port(&mut self, port: u8) -> u8 {
+        port
+    }
+
+    pub fn stop(&mut self) -> u8 {
+        self.0
+    }
+
+    pub fn local(&self) -> u8 {
+        self.0
+    }
+
     #[on(started)]
     async fn started(&self) -> Result<(), String> {
         Ok(())
@@ -46,6 +62,10 @@ async fn calls(address: Addr<Named>) {
     let _: u8 = address.dispatch().await.unwrap();
     let _: u8 = address.dispatch_now().await.unwrap();
     let _: u8 = address.get().await.unwrap();
+    let _: u8 = address.port().await.unwrap();
+    let _: u8 = address.from_port(1).await.unwrap();
+    let _: u8 = address.stop().await.unwrap();
+    let _: u8 = address.local().await.unwrap();
 }
 
 fn main() {
