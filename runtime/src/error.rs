@@ -1,12 +1,10 @@
 //! Why a runtime did not start.
 
-use std::any::Any;
 use std::fmt;
 use std::io;
 
 use crate::ring::BackendError;
 use crate::shard::ShardId;
-use crate::task::panic_text;
 
 /// A runtime that did not start. No thread of it is left.
 pub struct StartError {
@@ -22,7 +20,8 @@ pub(crate) enum StartErrorKind {
     Pin { cpu: usize, source: io::Error },
     Doorbell(io::Error),
     Backend(BackendError),
-    Panicked(Box<dyn Any + Send>),
+    /// The text: a payload need not be `Sync`, and errors should be.
+    Panicked(String),
 }
 
 impl StartError {
@@ -79,7 +78,7 @@ impl fmt::Display for StartError {
                 f.write_str("its eventfd could not be made; raise the limit on open files (ulimit -n)")
             }
             StartErrorKind::Backend(error) => write!(f, "{error}"),
-            StartErrorKind::Panicked(payload) => write!(f, "it panicked: {}", panic_text(payload.as_ref())),
+            StartErrorKind::Panicked(text) => write!(f, "it panicked: {text}"),
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::runtime::Runtime;
 use crate::shard::registry::Lease;
 use crate::shard::{Inbound, SHARD_NUMBER_COUNT, Shard, ShardConfig, ShardId, context};
 use crate::sys;
+use crate::task::panic_text;
 
 /// What a shard's thread tells the starter.
 type Report = (ShardId, Result<&'static str, StartErrorKind>);
@@ -130,7 +131,10 @@ fn run(order: Order) {
     let shard = match made {
         Ok(Ok(shard)) => shard,
         Ok(Err(kind)) => return tell(&report, id, Err(kind)),
-        Err(payload) => return tell(&report, id, Err(StartErrorKind::Panicked(payload))),
+        Err(payload) => {
+            let text = panic_text(payload.as_ref()).to_owned();
+            return tell(&report, id, Err(StartErrorKind::Panicked(text)));
+        }
     };
     let entered = context::enter(&shard);
     let mut effects = Effects::default();
