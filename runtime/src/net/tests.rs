@@ -1,6 +1,6 @@
 //! TCP on a running shard: cancellation above all.
 
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream as StdStream};
 use std::os::fd::{AsFd, AsRawFd, RawFd};

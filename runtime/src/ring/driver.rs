@@ -35,7 +35,6 @@ pub(crate) struct Driver {
     doorbell: Option<Doorbell>,
     /// What came up outside of a turn; the next turn hands it out.
     deferred: Effects,
-    enters: u64,
 }
 
 /// The read of the eventfd by which other threads wake this shard.
@@ -72,7 +71,6 @@ impl Driver {
             inflight: Inflight::new(),
             doorbell: None,
             deferred: Effects::default(),
-            enters: 0,
         }
     }
 
@@ -124,7 +122,6 @@ impl Driver {
                 wait = Wait::Poll;
             }
             if wait != Wait::Poll || self.backend.wants_enter() {
-                self.enters += 1;
                 self.backend.enter(wait)?;
             }
             self.reap(effects);
@@ -184,12 +181,8 @@ impl Driver {
         }
     }
 
-    /// How often the kernel was entered.
-    pub(crate) fn enters(&self) -> u64 {
-        self.enters
-    }
-
     /// How many completions named no running operation. Anything but zero is a bug of ours or the kernel's.
+    #[cfg(test)]
     pub(crate) fn stale_completions(&self) -> u64 {
         self.inflight.stale()
     }

@@ -25,6 +25,7 @@ use super::op::{Completion, Effects, Flags, OpId, Operation, Outcome, Token};
 /// Payloads up to this size, and up to this alignment, need no box.
 const INLINE_SIZE: usize = 128;
 const PAGE_SLOTS: usize = 64;
+const PAGE_SLOTS_U32: u32 = 64;
 /// No slot: the end of a list.
 const NONE: u32 = u32::MAX;
 
@@ -263,6 +264,10 @@ impl Inflight {
     /// The future that waited is gone. What to drop is handed back, to be dropped once the driver is free.
     ///
     /// A key of another driver is ignored: that driver is gone, or will dispose of the record when it goes.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "spends the key: the record is not its holder's any more"
+    )]
     pub(crate) fn drop_handle<T: Operation>(&mut self, key: Key<T>) -> Garbage {
         if !self.owns(&key) {
             return Garbage::default();
@@ -330,7 +335,8 @@ impl Inflight {
     }
 
     /// The number of completions that named no running operation.
-    pub(crate) fn stale(&self) -> u64 {
+    #[cfg(test)]
+    pub(super) fn stale(&self) -> u64 {
         self.stale
     }
 
@@ -448,7 +454,7 @@ impl Inflight {
             "more than {first} operations in flight on one shard"
         );
         self.pages.push(Page::new());
-        for index in (end - PAGE_SLOTS as u32..end).rev() {
+        for index in (end - PAGE_SLOTS_U32..end).rev() {
             self.slot(index).next.set(self.free);
             self.free = index;
         }
@@ -478,7 +484,7 @@ impl Drop for Inflight {
                         drop(slot.waker.take());
                     }
                     State::Submitted | State::Cancelling(_) | State::Orphaned(_) => {
-                        is_shared = true
+                        is_shared = true;
                     }
                 }
             }

@@ -11,7 +11,7 @@
 //!
 //! What such an orphaned inbound operation brought home (received bytes, an accepted connection) is kept at the socket
 //! for whoever takes the lane next. That makes receives and accepts safe to cancel: nothing is lost, unless the socket
-//! goes too.
+//! goes too. The price is paid by who forgets a future (`mem::forget`) instead of dropping it: its lane stays busy.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;

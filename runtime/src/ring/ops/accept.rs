@@ -69,10 +69,10 @@ unsafe impl Operation for Accept {
 
     /// Keeps the connection for the next accept, or closes it if the listener has gone.
     fn orphan(self, outcome: Outcome) {
-        if let Ok(accepted) = self.accepted(outcome) {
-            if self.lane.is_shared() {
-                self.lane.with_kept(|kept| kept.push_back(accepted));
-            }
+        if let Ok(accepted) = self.accepted(outcome)
+            && self.lane.is_shared()
+        {
+            self.lane.with_kept(|kept| kept.push_back(accepted));
         }
     }
 }

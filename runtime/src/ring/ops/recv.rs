@@ -101,12 +101,12 @@ unsafe impl<B: IoBufMut> Operation for Recv<B> {
 
     /// Keeps the received bytes for the next receive.
     fn orphan(mut self, outcome: Outcome) {
-        if let Ok(count @ 1..) = self.received(outcome) {
-            if self.lane.is_shared() {
-                let bytes = &initialised(&self.buffer)[..count];
-                self.lane
-                    .with_kept(|kept| kept.leftover.extend_from_slice(bytes));
-            }
+        if let Ok(count @ 1..) = self.received(outcome)
+            && self.lane.is_shared()
+        {
+            let bytes = &initialised(&self.buffer)[..count];
+            self.lane
+                .with_kept(|kept| kept.leftover.extend_from_slice(bytes));
         }
     }
 }

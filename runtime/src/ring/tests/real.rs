@@ -162,10 +162,8 @@ fn one_turn_takes_all_of_many_deferred_completions() {
         driver.needs_enter(),
         "deferred completions show without entering the kernel"
     );
-    let enters_before = driver.enters();
     submit(&mut driver);
     assert_eq!(driver.live_ops(), 0);
-    assert!(driver.enters() - enters_before <= 8);
     for key in keys {
         assert_eq!(finish(&mut driver, key), [1]);
     }
