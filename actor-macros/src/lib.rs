@@ -106,7 +106,8 @@ use crate::types::NameSelf;
 /// * **Sending**: arguments and replies are `Send`, because an address may be on another shard than
 ///   its actor. `#[message(local)]` lifts that for one message.
 /// * **Generics**: the actor may have type and constant parameters, a message none of its own.
-///   Parameters of the actor need no `'static` bound: the generated code adds it.
+///   A parameter of the actor is `'static`; the bound has to be written where a method takes the
+///   context or a reply, elsewhere it is added.
 /// * **Attributes**: `cfg`, `doc`, `deprecated` and `allow` are copied to the call, every other one
 ///   stays on the method.
 /// * **Names**: a message cannot have the name of a method that every address has through a trait,

@@ -72,7 +72,7 @@ pub(crate) fn only_argument(segment: &PathSegment) -> Option<&Type> {
 
 /// Adds to the bounds that every type parameter is `'static`.
 ///
-/// An actor is, so the user need not say so, and cannot forget it.
+/// An actor is, and a user who forgets to say so would read nine errors about generated code.
 pub(crate) fn outliving(mut generics: Generics) -> Generics {
     let parameters: Vec<Ident> = generics
         .type_params()

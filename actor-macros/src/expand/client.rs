@@ -82,20 +82,22 @@ fn call(message: &Message, names: &Names) -> TokenStream {
         .is_local
         .then(|| quote_spanned!(hygiene::generated()=> where __P: __rt::SameShard,));
     let method = Literal::string(&name.unraw().to_string());
+    let place = message.answer.place;
     let build = build(message, names);
-    let new = message.answer.place.runtime_path(&["Call", "new"]);
+    let parts = quote_spanned! {hygiene::generated()=>
+        self.0,
+        &__rt::Method { name: #method },
+        (#(#arguments,)*),
+        |args, reply| #build,
+    };
+    let made = place.call(place.runtime_path(&["Call", "new"]), parts);
     quote_spanned! {hygiene::generated()=>
         #attrs
         #[inline]
         #vis fn #name(&self, #(#arguments: #types),*) -> #returned
         #same_shard
         {
-            #new(
-                self.0,
-                &__rt::Method { name: #method },
-                (#(#arguments,)*),
-                |args, reply| #build,
-            )
+            #made
         }
     }
 }
