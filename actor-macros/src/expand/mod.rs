@@ -78,25 +78,19 @@ pub(crate) fn actor(actor: &ActorDef) -> TokenStream {
     let enums = enums::expand(actor, &names);
     let client = client::expand(actor, &names);
     let implementation = implementation(actor, &names);
-    // The lints that generated code may meet in a strict crate: it repeats the user's names in
-    // other roles, and its types are reachable only through the trait.
+    // Generated code repeats the user's names in other roles, at the user's places: a method is a
+    // variant too, and an arm calls it although it is deprecated. The list is short because a crate
+    // that forbids one of these lints cannot use the attribute; what has no place of the user's is
+    // not linted anyway.
     quote_spanned! {hygiene::generated()=>
         #cfg
         #[doc(hidden)]
         #[allow(
             dead_code,
             deprecated,
-            missing_debug_implementations,
             non_camel_case_types,
             non_snake_case,
-            single_use_lifetimes,
-            unnameable_types,
             unreachable_code,
-            unreachable_patterns,
-            unreachable_pub,
-            unused_parens,
-            unused_qualifications,
-            unused_variables,
             clippy::all,
             clippy::pedantic,
             clippy::future_not_send,

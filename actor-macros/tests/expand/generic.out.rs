@@ -19,17 +19,9 @@ where
 #[allow(
     dead_code,
     deprecated,
-    missing_debug_implementations,
     non_camel_case_types,
     non_snake_case,
-    single_use_lifetimes,
-    unnameable_types,
     unreachable_code,
-    unreachable_patterns,
-    unreachable_pub,
-    unused_parens,
-    unused_qualifications,
-    unused_variables,
     clippy::all,
     clippy::pedantic,
     clippy::future_not_send
