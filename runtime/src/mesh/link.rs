@@ -232,7 +232,8 @@ impl Shard {
         let news = producer.publish();
         let wanting = !spill.is_empty() || !waiting.is_empty();
         // Either there is room, or the reader has been asked to say when there is.
-        let waiting = (wanting && !producer.want_room()).then(|| waiting.clone());
+        let waiting = (wanting && producer.want_room()).then(|| waiting.clone());
+        link.touched = wanting;
         drop(link);
         if news {
             self.team().shared(peer).notify();

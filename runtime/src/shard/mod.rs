@@ -235,6 +235,7 @@ impl Shard {
         let peers = std::mem::take(&mut *self.touched.borrow_mut());
         for &peer in &peers {
             if self.publish_link(peer) {
+                // Stays in the list, and is not woken for nothing: the reader says when there is room.
                 self.touch(peer);
             }
         }
