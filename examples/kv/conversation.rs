@@ -9,7 +9,7 @@ use crate::dialogues::{DIALOGUES, Dialogue, LAST_WORDS, OWN, OWN_LAST_WORDS};
 use crate::keyspace::Keyspace;
 use crate::pipeline::Merged;
 use crate::routing::{Routing, ShardIndex};
-use crate::session::{Server, Session};
+use crate::session::{Facts, Session};
 
 /// A client and the shards it talks to.
 struct Conversation {
@@ -20,13 +20,13 @@ struct Conversation {
 
 impl Conversation {
     fn new(shards: ShardIndex) -> Self {
-        let server = Server {
+        let facts = Facts {
             shards: shards.into(),
-            backend: "none".to_owned(),
+            backend: "none",
             port: 0,
         };
         let mut conversation = Conversation {
-            client: Client::new(Session::new(1, Arc::new(server)), Routing::new(shards)),
+            client: Client::new(Session::new(1, Arc::new(facts)), Routing::new(shards)),
             keyspaces: (0..shards)
                 .map(|shard| Keyspace::new(shard.into()))
                 .collect(),

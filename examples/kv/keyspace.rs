@@ -11,7 +11,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use hashbrown::hash_map::EntryRef;
 
-use crate::bytes::{Bytes, Text};
+use crate::bytes::Bytes;
 use crate::error::CommandError;
 use crate::random::Random;
 use crate::value::{Kind, Value};
@@ -244,6 +244,7 @@ impl Slot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bytes::Text;
     use crate::value::List;
 
     fn keyspace() -> Keyspace {

@@ -152,6 +152,12 @@ impl Pipeline {
         in_turn.filter(|shard| self.parts[usize::from(*shard)].used)
     }
 
+    /// The shard that has something to do, if it is one alone.
+    pub(crate) fn only_shard(&self) -> Option<ShardIndex> {
+        let mut shards = self.shards(0);
+        shards.next().filter(|_| shards.next().is_none())
+    }
+
     /// Hands out the batch of a shard, which is to be executed and [put back](Self::put_back).
     pub(crate) fn take(&mut self, shard: ShardIndex) -> Box<Batch> {
         let batch = self.parts[usize::from(shard)].batch.take();

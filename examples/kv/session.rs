@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 /// What all connections know about their server.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct Facts {
     pub(crate) shards: usize,
-    pub(crate) backend: String,
+    pub(crate) backend: &'static str,
     pub(crate) port: u16,
 }
 
@@ -17,16 +17,16 @@ pub(crate) struct Session {
     pub(crate) name: Vec<u8>,
     /// The client said that it is done.
     pub(crate) quit: bool,
-    pub(crate) server: Arc<Server>,
+    pub(crate) facts: Arc<Facts>,
 }
 
 impl Session {
-    pub(crate) fn new(id: i64, server: Arc<Server>) -> Self {
+    pub(crate) fn new(id: i64, facts: Arc<Facts>) -> Self {
         Session {
             id,
             name: Vec::new(),
             quit: false,
-            server,
+            facts,
         }
     }
 }

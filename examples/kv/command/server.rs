@@ -127,7 +127,7 @@ pub(crate) fn config(_: &mut Session, arguments: Arguments<'_>, out: &mut Vec<u8
 }
 
 pub(crate) fn info(session: &mut Session, _: Arguments<'_>, out: &mut Vec<u8>) -> Result {
-    let server = &session.server;
+    let server = &session.facts;
     let facts = format!(
         "# Server\r\nredis_version:{REDIS_VERSION}\r\nredis_mode:standalone\r\ntcp_port:{}\r\nshards:{}\r\n\
          backend:{}\r\n\r\n# Persistence\r\nloading:0\r\n\r\n# Replication\r\nrole:master\r\n",
