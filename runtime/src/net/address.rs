@@ -104,6 +104,6 @@ mod tests {
         assert_eq!(("::1", 9).to_socket_addr().unwrap(), expected);
         assert_eq!((Ipv6Addr::LOCALHOST, 9).to_socket_addr().unwrap(), expected);
         assert_eq!(String::from("[::1]:9").to_socket_addr().unwrap(), expected);
-        assert_eq!((&expected).to_socket_addr().unwrap(), expected);
+        assert_eq!(ToSocketAddr::to_socket_addr(&&expected).unwrap(), expected);
     }
 }

@@ -736,6 +736,8 @@ impl Page {
         let Ok(slots) = <Box<[Slot; PAGE_SLOTS]>>::try_from(slots) else {
             unreachable!("collected exactly {PAGE_SLOTS} slots");
         };
+        #[cfg(test)]
+        tests::PAGES.set(tests::PAGES.get() + 1);
         Page(NonNull::from(Box::leak(slots)))
     }
 
@@ -746,6 +748,8 @@ impl Page {
     }
 
     fn free(self) {
+        #[cfg(test)]
+        tests::PAGES.set(tests::PAGES.get() - 1);
         let page = ManuallyDrop::new(self);
         // SAFETY: leaked from a box in `new`; the page is consumed, so no reference to a slot is left.
         drop(unsafe { Box::from_raw(page.0.as_ptr()) });
@@ -801,9 +805,53 @@ fn slot_of(pages: &[Page], index: u32) -> &Slot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ring::tests::records::Inline;
+
+    thread_local! {
+        /// How many pages this thread allocated and did not free.
+        pub(super) static PAGES: Cell<usize> = const { Cell::new(0) };
+    }
 
     #[test]
     fn a_record_takes_three_cache_lines() {
         assert_eq!(size_of::<Slot>(), 192);
+    }
+
+    #[test]
+    fn pages_are_freed_unless_the_kernel_has_a_record_in_them() {
+        for handed_over in [0, 1, PAGE_SLOTS + 1] {
+            let before = PAGES.get();
+            let mut inflight = Inflight::new();
+            for _ in 0..2 * PAGE_SLOTS {
+                inflight.start(Inline([0; 8]), None);
+            }
+            assert_eq!(PAGES.get() - before, 2);
+            let mut count = 0..handed_over;
+            inflight.flush(|_| count.next().is_some());
+            drop(inflight);
+            assert_eq!(
+                PAGES.get() - before,
+                handed_over.div_ceil(PAGE_SLOTS),
+                "{handed_over} handed over"
+            );
+        }
+    }
+
+    #[test]
+    fn records_are_used_again() {
+        let before = PAGES.get();
+        let mut inflight = Inflight::new();
+        for round in 0..10 * PAGE_SLOTS {
+            let key = inflight.start(Inline([0; 8]), None);
+            assert_eq!(
+                key.id,
+                OpId {
+                    index: 0,
+                    generation: u32::try_from(round).unwrap()
+                }
+            );
+            drop(inflight.drop_handle(key));
+        }
+        assert_eq!(PAGES.get() - before, 1);
     }
 }

@@ -102,11 +102,6 @@ impl<K> Inbound<K> {
     pub(crate) fn with_kept<R>(&self, f: impl FnOnce(&mut K) -> R) -> R {
         f(&mut self.socket.kept.borrow_mut())
     }
-
-    /// Whether anyone but this operation still holds the socket.
-    pub(crate) fn is_shared(&self) -> bool {
-        Rc::strong_count(&self.socket) > 1
-    }
 }
 
 impl<K> Drop for Inbound<K> {
@@ -166,5 +161,67 @@ impl Lane {
         for waker in self.waiting.take() {
             waker.wake();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::{Pin, pin};
+    use std::task::Context;
+
+    use super::*;
+    use crate::ring::tests::WakeCounter;
+
+    fn poll<F: Future>(future: Pin<&mut F>, waker: &Waker) -> Poll<F::Output> {
+        future.poll(&mut Context::from_waker(waker))
+    }
+
+    #[test]
+    fn a_lane_is_held_by_one_at_a_time() {
+        let (fd, _peer) = std::os::unix::net::UnixStream::pair().unwrap();
+        let socket = Socket::<Received>::new(fd.into());
+        let (counter, waker) = WakeCounter::new();
+        let Poll::Ready(first) = poll(pin!(socket.take_inbound()), &waker) else {
+            panic!("the lane is free")
+        };
+        let Poll::Ready(_outbound) = poll(pin!(socket.take_outbound()), &waker) else {
+            panic!("lanes are apart")
+        };
+
+        let mut second = pin!(socket.take_inbound());
+        let mut third = pin!(socket.take_inbound());
+        assert!(poll(second.as_mut(), &waker).is_pending());
+        assert!(poll(second.as_mut(), &waker).is_pending());
+        assert!(poll(third.as_mut(), Waker::noop()).is_pending());
+        drop(first);
+        assert_eq!(
+            counter.count(),
+            1,
+            "one task waits once, however often it was polled"
+        );
+
+        // The third was woken too and may overtake; the second goes on waiting.
+        let Poll::Ready(third) = poll(third, Waker::noop()) else {
+            panic!("the lane is free")
+        };
+        assert!(poll(second.as_mut(), &waker).is_pending());
+        drop(third);
+        assert_eq!(counter.count(), 2);
+        assert!(poll(second, &waker).is_ready());
+    }
+
+    #[test]
+    fn a_lane_keeps_the_socket_open() {
+        let (fd, peer) = std::os::unix::net::UnixStream::pair().unwrap();
+        let socket = Socket::<Received>::new(fd.into());
+        let Poll::Ready(lane) = poll(pin!(socket.take_outbound()), Waker::noop()) else {
+            panic!("the lane is free")
+        };
+        drop(socket);
+        peer.set_nonblocking(true).unwrap();
+        let error = std::io::Read::read(&mut &peer, &mut [0]).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+        drop(lane);
+        assert_eq!(std::io::Read::read(&mut &peer, &mut [0]).unwrap(), 0);
     }
 }

@@ -345,6 +345,10 @@ fn flags_of(flags: u32) -> Flags {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
+    use std::os::unix::net::UnixStream;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     /// Runs no-ops through a ring of one flavour.
@@ -411,13 +415,65 @@ mod tests {
             }
         }
         let mut seen = Vec::new();
-        for _ in 0..40 {
+        while uring.wants_enter() || uring.has_completions() {
             uring.enter(Wait::Poll).unwrap();
             uring.reap(|completion| seen.push(completion.token));
         }
         seen.sort_unstable();
         assert_eq!(seen, (0..40).collect::<Vec<_>>());
-        assert!(!uring.wants_enter());
+    }
+
+    #[test]
+    fn sending_to_a_closed_peer_raises_no_signal() {
+        static SIGNALS: AtomicUsize = AtomicUsize::new(0);
+        extern "C" fn count(_signal: libc::c_int) {
+            // ORDERING: Relaxed; raised on the thread that reads it.
+            SIGNALS.fetch_add(1, Ordering::Relaxed);
+        }
+        let (socket, peer) = UnixStream::pair().unwrap();
+        drop(peer);
+        let mut uring = Uring::new(&RingConfig::default()).unwrap();
+        let piece = libc::iovec {
+            iov_base: (&raw const *"x").cast_mut().cast(),
+            iov_len: 1,
+        };
+        // SAFETY: all zeroes is a message without pieces.
+        let mut message: libc::msghdr = unsafe { mem::zeroed() };
+        message.msg_iov = (&raw const piece).cast_mut();
+        message.msg_iovlen = 1;
+        let (fd, ptr) = (socket.as_raw_fd(), "x".as_ptr());
+        let handler: extern "C" fn(libc::c_int) = count;
+        // SAFETY: the handler does nothing but add to an atomic.
+        let before = unsafe { libc::signal(libc::SIGPIPE, handler as libc::sighandler_t) };
+        let kinds = [
+            EntryKind::Send {
+                fd,
+                ptr,
+                len: 1,
+                extent: Extent::Some,
+            },
+            EntryKind::Send {
+                fd,
+                ptr,
+                len: 1,
+                extent: Extent::All,
+            },
+            EntryKind::SendMessage {
+                fd,
+                message: &raw const message,
+            },
+        ];
+        let mut results = Vec::new();
+        for kind in kinds {
+            assert!(uring.push(&Entry { kind, token: 0 }));
+            uring.enter(Wait::Until(None)).unwrap();
+            uring.reap(|completion| results.push(completion.result));
+        }
+        // SAFETY: puts back what was there.
+        unsafe { libc::signal(libc::SIGPIPE, before) };
+        assert_eq!(results, [-libc::EPIPE; 3]);
+        // ORDERING: Relaxed; raised on this thread.
+        assert_eq!(SIGNALS.load(Ordering::Relaxed), 0);
     }
 
     #[test]

@@ -67,11 +67,9 @@ unsafe impl Operation for Accept {
         self.accepted(outcome?)
     }
 
-    /// Keeps the connection for the next accept, or closes it if the listener has gone.
+    /// Keeps the connection for the next accept. If the listener has gone it closes with it, when the lane ends.
     fn orphan(self, outcome: Outcome) {
-        if let Ok(accepted) = self.accepted(outcome)
-            && self.lane.is_shared()
-        {
+        if let Ok(accepted) = self.accepted(outcome) {
             self.lane.with_kept(|kept| kept.push_back(accepted));
         }
     }

@@ -101,9 +101,7 @@ unsafe impl<B: IoBufMut> Operation for Recv<B> {
 
     /// Keeps the received bytes for the next receive.
     fn orphan(mut self, outcome: Outcome) {
-        if let Ok(count @ 1..) = self.received(outcome)
-            && self.lane.is_shared()
-        {
+        if let Ok(count @ 1..) = self.received(outcome) {
             let bytes = &initialised(&self.buffer)[..count];
             self.lane
                 .with_kept(|kept| kept.leftover.extend_from_slice(bytes));

@@ -3,7 +3,7 @@
 mod life;
 mod random;
 mod real;
-mod records;
+pub(super) mod records;
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::op::{Operation, Outcome};
 
 /// Counts how often it is woken.
 #[derive(Debug, Default)]
-struct WakeCounter(AtomicUsize);
+pub(super) struct WakeCounter(AtomicUsize);
 
 impl Wake for WakeCounter {
     fn wake(self: Arc<Self>) {
@@ -26,12 +26,12 @@ impl Wake for WakeCounter {
 }
 
 impl WakeCounter {
-    fn new() -> (Arc<WakeCounter>, Waker) {
+    pub(super) fn new() -> (Arc<WakeCounter>, Waker) {
         let counter = Arc::new(WakeCounter::default());
         (Arc::clone(&counter), Waker::from(counter))
     }
 
-    fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         // ORDERING: Relaxed; a counter on one thread.
         self.0.load(Ordering::Relaxed)
     }

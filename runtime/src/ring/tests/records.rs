@@ -77,7 +77,7 @@ impl Drop for TrackedRead {
 
 /// A payload of `N` bytes inside the record, or in a box if it is too large.
 #[repr(align(16))]
-pub(super) struct Inline<const N: usize>(pub(super) [u8; N]);
+pub(in crate::ring) struct Inline<const N: usize>(pub(in crate::ring) [u8; N]);
 
 // SAFETY: the address points into the payload itself.
 unsafe impl<const N: usize> Operation for Inline<N> {
