@@ -87,6 +87,8 @@ pub struct Mailbox<A: Actor> {
 #[derive(Debug, Default)]
 struct Rare {
     waiting: WaitList,
+    /// The front of the line was woken and has not been polled since.
+    called: Cell<bool>,
     choked: RefCell<Vec<Origin>>,
     watchers: RefCell<Vec<oneshot::Sender<()>>>,
 }
@@ -160,6 +162,9 @@ impl<A: Actor> Mailbox<A> {
             *place = None;
             return Poll::Ready(Err(Refused::Stopped));
         }
+        if let Some(rare) = self.rare.get() {
+            rare.called.set(false);
+        }
         let mut queue = self.queue.borrow_mut();
         let my_turn = self.rare.get().is_none_or(|rare| rare.waiting.may_pass(*place));
         if queue.len() < A::MAILBOX && my_turn {
@@ -170,7 +175,7 @@ impl<A: Actor> Mailbox<A> {
                 self.rare().waiting.leave(ticket);
             }
             if more && !self.nobody_waits() {
-                self.rare().waiting.wake_front();
+                self.call_front();
             }
             self.wake();
             return Poll::Ready(Ok(()));
@@ -184,6 +189,11 @@ impl<A: Actor> Mailbox<A> {
     pub(crate) fn leave(&self, ticket: Ticket) {
         self.rare().waiting.leave(ticket);
         // If room was meant for it, the next one takes it.
+        self.call_front();
+    }
+
+    fn call_front(&self) {
+        self.rare().called.set(true);
         self.rare().waiting.wake_front();
     }
 
@@ -212,10 +222,10 @@ impl<A: Actor> Mailbox<A> {
     #[cold]
     fn make_room_known(&self, left: usize) {
         let rare = self.rare();
-        if left < A::MAILBOX && !rare.waiting.is_empty() {
+        if left < A::MAILBOX && !rare.waiting.is_empty() && !rare.called.replace(true) {
             rare.waiting.wake_front();
         }
-        if left <= A::MAILBOX / 2 {
+        if left <= A::MAILBOX / 2 && !rare.choked.borrow().is_empty() {
             let choked = std::mem::take(&mut *rare.choked.borrow_mut());
             for origin in choked {
                 origin.unchoke(self.id());

@@ -22,7 +22,7 @@ use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Context;
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use self::registry::{Lease, SharedShard};
@@ -40,6 +40,10 @@ use crate::sys;
 use crate::task::{JoinHandle, TaskId, TaskRef, Tasks, new_task, task_waker};
 use crate::time::Timers;
 
+/// Time a turn gives to tasks.
+const TURN_NS: u64 = 200_000;
+/// Polls between two looks at the clock.
+const POLLS_PER_CLOCK: usize = 32;
 /// Tasks run in one turn before timers, peers and the kernel are looked at again.
 const TASKS_PER_TURN: usize = 256;
 /// Records taken from one peer in one turn.
@@ -61,6 +65,8 @@ pub(crate) struct Shard {
     /// Rings read from the doorbell outside the driver, during teardown.
     rings_received: Cell<u64>,
     tasks: RefCell<Tasks>,
+    /// Tasks that yielded, to be ready again at the end of the turn.
+    yielded: RefCell<Vec<Waker>>,
     timers: RefCell<Timers>,
     driver: RefCell<Driver>,
     links: Box<[RefCell<Link>]>,
@@ -119,6 +125,7 @@ impl Shard {
             rings_owed: Cell::new(0),
             rings_received: Cell::new(0),
             tasks: RefCell::new(Tasks::new()),
+            yielded: RefCell::default(),
             timers: RefCell::new(Timers::new(now_ns)),
             driver: RefCell::new(driver),
             touched: RefCell::default(),
@@ -205,11 +212,23 @@ impl Shard {
         }
     }
 
+    /// Polls ready tasks, those that become ready meanwhile included, until none is left or the turn has had its share.
     fn run_tasks(&self) {
-        let ready = self.tasks.borrow().ready_len();
-        for _ in 0..ready.min(TASKS_PER_TURN) {
-            let Some(task) = self.tasks.borrow_mut().pop_ready() else { return };
+        for polled in 1..=TASKS_PER_TURN {
+            let Some(task) = self.tasks.borrow_mut().pop_ready() else { break };
             self.run_task(task);
+            if polled % POLLS_PER_CLOCK == 0 && self.clock.now_ns() - self.now_ns.get() > TURN_NS {
+                break;
+            }
+        }
+        // Tasks that yielded are ready again, but not before timers, peers and the kernel had their turn.
+        let mut yielded = std::mem::take(&mut *self.yielded.borrow_mut());
+        for waker in yielded.drain(..) {
+            waker.wake();
+        }
+        let mut unused = self.yielded.borrow_mut();
+        if unused.is_empty() {
+            *unused = yielded;
         }
     }
 
@@ -396,6 +415,11 @@ impl Shard {
 
     pub(crate) fn count_stray_panic(&self) {
         self.stray_panics.set(self.stray_panics.get() + 1);
+    }
+
+    /// Wakes the task at the end of the turn.
+    pub(crate) fn wake_later(&self, waker: &Waker) {
+        self.yielded.borrow_mut().push(waker.clone());
     }
 
     #[inline]

@@ -36,6 +36,8 @@ use std::cell::Cell;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use crate::shard::context;
+
 /// Spawns a future on the current shard.
 ///
 /// The task starts in the shard's next run of tasks, never inside this call. Dropping the handle detaches the task.
@@ -65,7 +67,7 @@ where
     F: Future + 'static,
     F::Output: 'static,
 {
-    crate::shard::context::with(|shard| shard.spawn(future))
+    context::with(|shard| shard.spawn(future))
         .unwrap_or_else(|| panic!("spawn was called on a thread that is no shard: use `Handle::spawn_on` from outside"))
 }
 
@@ -95,9 +97,11 @@ impl Future for YieldNow {
         if self.yielded.replace(true) {
             return Poll::Ready(());
         }
-        // A task that wakes itself goes to the back of the queue, so one turn of the shard passes at most between
-        // this and the next poll, and everything that was ready before it has run.
-        cx.waker().wake_by_ref();
+        // On a shard the wake comes at the end of the turn: what is ready now runs first, and timers, peers and the
+        // kernel are looked at before the next poll. Elsewhere the executor decides.
+        if context::with(|shard| shard.wake_later(cx.waker())).is_none() {
+            cx.waker().wake_by_ref();
+        }
         Poll::Pending
     }
 }
