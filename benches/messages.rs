@@ -30,13 +30,19 @@ static LIVE_BYTES: AtomicI64 = AtomicI64::new(0);
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        LIVE_BYTES.fetch_add(i64::try_from(layout.size()).unwrap_or(i64::MAX), Ordering::Relaxed);
+        LIVE_BYTES.fetch_add(
+            i64::try_from(layout.size()).unwrap_or(i64::MAX),
+            Ordering::Relaxed,
+        );
         // SAFETY: our caller's contract is the callee's.
         unsafe { Heap.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        LIVE_BYTES.fetch_sub(i64::try_from(layout.size()).unwrap_or(i64::MAX), Ordering::Relaxed);
+        LIVE_BYTES.fetch_sub(
+            i64::try_from(layout.size()).unwrap_or(i64::MAX),
+            Ordering::Relaxed,
+        );
         // SAFETY: our caller's contract is the callee's.
         unsafe { Heap.dealloc(pointer, layout) }
     }
@@ -52,15 +58,15 @@ struct Counter {
 
 #[actor(mailbox = 1024)]
 impl Counter {
-    pub fn add(&mut self, by: u64) {
+    pub(crate) fn add(&mut self, by: u64) {
         self.sum += by;
     }
 
-    pub fn get(&self) -> u64 {
+    pub(crate) fn get(&self) -> u64 {
         self.sum
     }
 
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.sum = 0;
     }
 }
@@ -75,7 +81,10 @@ async fn measure<F: AsyncFnOnce()>(work: F) -> Sample {
     let allocations = ALLOCATIONS.load(Ordering::Relaxed);
     let start = Instant::now();
     work().await;
-    Sample { elapsed: start.elapsed(), allocations: ALLOCATIONS.load(Ordering::Relaxed) - allocations }
+    Sample {
+        elapsed: start.elapsed(),
+        allocations: ALLOCATIONS.load(Ordering::Relaxed) - allocations,
+    }
 }
 
 async fn tells(counter: Addr<Counter>) -> Sample {
@@ -122,24 +131,37 @@ fn row(work: &str, count: u64, samples: &mut [Sample]) {
     let median = &samples[samples.len() / 2];
     let ns = median.elapsed.as_nanos() as f64 / count as f64;
     let allocations = median.allocations as f64 / count as f64;
-    println!("{work:<22} {ns:>10.1} ns/op {:>10.2} Mop/s {allocations:>8.3} allocations/op", 1e3 / ns);
+    println!(
+        "{work:<22} {ns:>10.1} ns/op {:>10.2} Mop/s {allocations:>8.3} allocations/op",
+        1e3 / ns
+    );
 }
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let is_wanted = |work: &str| wanted.is_empty() || wanted.iter().any(|name| work.contains(name.as_str()));
-    let spin = std::env::var("SPIN_US").ok().and_then(|us| us.parse().ok()).map_or(Duration::ZERO, Duration::from_micros);
+    let is_wanted =
+        |work: &str| wanted.is_empty() || wanted.iter().any(|name| work.contains(name.as_str()));
+    let spin = std::env::var("SPIN_US")
+        .ok()
+        .and_then(|us| us.parse().ok())
+        .map_or(Duration::ZERO, Duration::from_micros);
     let system = System::builder().shards(2).spin(spin).start().unwrap();
     for (place, shard, count) in [("local", 0_u16, ASKS), ("cross", 1, CROSS_ASKS)] {
-        let counter = system.block_on(system.spawn_on(shard, Counter::default)).unwrap();
+        let counter = system
+            .block_on(system.spawn_on(shard, Counter::default))
+            .unwrap();
         let tell = format!("{place} tell");
         if is_wanted(&tell) {
-            let mut samples: Vec<_> = (0..RUNS).map(|_| system.run_on(0, move || tells(counter))).collect();
+            let mut samples: Vec<_> = (0..RUNS)
+                .map(|_| system.run_on(0, move || tells(counter)))
+                .collect();
             row(&tell, TELLS, &mut samples);
         }
         let ask = format!("{place} ask");
         if is_wanted(&ask) {
-            let mut samples: Vec<_> = (0..RUNS).map(|_| system.run_on(0, move || asks(counter, count))).collect();
+            let mut samples: Vec<_> = (0..RUNS)
+                .map(|_| system.run_on(0, move || asks(counter, count)))
+                .collect();
             row(&ask, count, &mut samples);
         }
     }

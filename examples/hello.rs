@@ -28,7 +28,10 @@ fn main() -> Result<(), greenroom::Error> {
         counter.add(5).tell().await?;
         counter.add(5).try_tell()?;
         println!("counted to {}", counter.get().await?);
-        println!("again: {}", counter.get().timeout(Duration::from_secs(1)).await?);
+        println!(
+            "again: {}",
+            counter.get().timeout(Duration::from_secs(1)).await?
+        );
         Ok(())
     })
 }

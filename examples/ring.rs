@@ -42,9 +42,15 @@ impl Station {
 
     fn pass(&self, left: u64) {
         // The first station ends a round.
-        let left = if self.done.is_some() { left.saturating_sub(1) } else { left };
+        let left = if self.done.is_some() {
+            left.saturating_sub(1)
+        } else {
+            left
+        };
         if let Some(next) = self.next {
-            next.take(left).try_tell().expect("one token fits in every mailbox");
+            next.take(left)
+                .try_tell()
+                .expect("one token fits in every mailbox");
         }
     }
 }
@@ -63,15 +69,24 @@ fn main() -> Result<(), greenroom::Error> {
             stations.push(system.spawn_on(shard, Station::default).await?);
         }
         for (place, station) in stations.iter().enumerate() {
-            station.connect(stations[(place + 1) % stations.len()]).await?;
+            station
+                .connect(stations[(place + 1) % stations.len()])
+                .await?;
         }
         let start = Instant::now();
         let visits = stations[0].start(rounds).await?;
         let hops = visits * actors.max(1);
         let seconds = start.elapsed().as_secs_f64();
-        println!("{hops} hops over {shards} shards in {seconds:.3} s: {:.0} hops/s", hops as f64 / seconds);
+        println!(
+            "{hops} hops over {shards} shards in {seconds:.3} s: {:.0} hops/s",
+            hops as f64 / seconds
+        );
         Ok::<_, greenroom::Error>(hops)
     })?;
-    assert_eq!(hops, rounds * actors.max(1), "the token went round as often as it should");
+    assert_eq!(
+        hops,
+        rounds * actors.max(1),
+        "the token went round as often as it should"
+    );
     Ok(())
 }

@@ -23,11 +23,19 @@ pub trait Actor: Sized + 'static {
 
     /// Handles a message whose handler is synchronous, or gives it back.
     #[doc(hidden)]
-    fn dispatch_now(&mut self, message: Self::LocalMsg, ctx: &mut Ctx<Self>) -> Option<Self::LocalMsg>;
+    fn dispatch_now(
+        &mut self,
+        message: Self::LocalMsg,
+        ctx: &mut Ctx<Self>,
+    ) -> Option<Self::LocalMsg>;
 
     /// Handles any message.
     #[doc(hidden)]
-    fn dispatch(&mut self, message: Self::LocalMsg, ctx: &mut Ctx<Self>) -> impl Future<Output = ()>;
+    fn dispatch(
+        &mut self,
+        message: Self::LocalMsg,
+        ctx: &mut Ctx<Self>,
+    ) -> impl Future<Output = ()>;
 
     /// The `#[on(started)]` hook.
     #[doc(hidden)]

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::task::{Context, Poll};
 
+use futures_channel::oneshot;
 use greenroom_runtime::ShardId;
 use greenroom_runtime::mesh::{self, Admission, Refusal, ResidentId, Route, Ticket};
 
@@ -46,7 +47,9 @@ pub type Local<A> = Addr<A, Here<A>>;
 
 impl<A: Actor, P: Port<Actor = A>> Addr<A, P> {
     pub(crate) fn from_port(port: P) -> Self {
-        Self { client: A::Client::from_port(port) }
+        Self {
+            client: A::Client::from_port(port),
+        }
     }
 
     pub(crate) fn id(&self) -> ResidentId<Mailbox<A>> {
@@ -61,7 +64,7 @@ impl<A: Actor, P: Port<Actor = A>> Addr<A, P> {
     /// Any thread.
     pub fn stop(this: Self) {
         // An actor whose shard is gone has stopped.
-        drop(this.id().post(Parcel::Stop));
+        let _gone: Result<(), _> = this.id().post(Parcel::Stop);
     }
 
     /// Ends the actor now: the call it is in is cancelled at its await point, and what waits in the mailbox goes back
@@ -78,12 +81,12 @@ impl<A: Actor, P: Port<Actor = A>> Addr<A, P> {
     /// # Cancel safety
     /// Dropping the future has no effect on the actor.
     pub fn stopped(this: Self) -> impl Future<Output = ()> + Send {
-        let (ended, wait) = futures_channel::oneshot::channel();
+        let (ended, wait) = oneshot::channel();
         // An actor that is gone drops the parcel, and with it the sender.
         drop(this.id().post(Parcel::Watch(ended)));
         async move {
             // Nothing is ever sent: the end is the drop of the other side.
-            drop(wait.await);
+            let _ended: Result<(), oneshot::Canceled> = wait.await;
         }
     }
 
@@ -95,7 +98,7 @@ impl<A: Actor, P: Port<Actor = A>> Addr<A, P> {
 
     /// The same actor by a handle that can be sent.
     #[must_use]
-    pub fn addr(this: Self) -> Addr<A> {
+    pub fn to_remote(this: Self) -> Addr<A> {
         Addr::from_port(Remote { id: this.id() })
     }
 }
@@ -106,7 +109,10 @@ impl<A: Actor> Addr<A> {
     pub fn local(this: Self) -> Option<Local<A>> {
         let id = this.id();
         id.visit(|_| ())?;
-        Some(Addr::from_port(Here { id, stays: PhantomData }))
+        Some(Addr::from_port(Here {
+            id,
+            stays: PhantomData,
+        }))
     }
 }
 
@@ -180,13 +186,13 @@ pub trait Port: Copy + sealed::Sealed {
 
     /// Runs a timer on the actor's shard for a caller that has none.
     #[doc(hidden)]
-    fn timer_outside(self, limit: std::time::Duration) -> futures_channel::oneshot::Receiver<()> {
-        let (fire, fired) = futures_channel::oneshot::channel();
+    fn timer_outside(self, limit: std::time::Duration) -> oneshot::Receiver<()> {
+        let (fire, fired) = oneshot::channel();
         let job = Box::new(move || {
             greenroom_runtime::spawn(async move {
                 greenroom_runtime::time::sleep(limit).await;
                 // The caller may have its answer by now.
-                drop(fire.send(()));
+                let _unheard: Result<(), ()> = fire.send(());
             })
             .detach();
         });
@@ -197,6 +203,7 @@ pub trait Port: Copy + sealed::Sealed {
 }
 
 mod sealed {
+    #[expect(unnameable_types, reason = "sealed on purpose")]
     pub trait Sealed {}
     impl<A: super::Actor> Sealed for super::Remote<A> {}
     impl<A: super::Actor> Sealed for super::Here<A> {}
@@ -237,7 +244,7 @@ pub enum Outside {
     /// A sender that does not wait; it took one of the places for such messages.
     Pass(mesh::OutsidePass),
     /// A sender that waits until the message is in the mailbox; dropped if it never gets there.
-    Waiting(futures_channel::oneshot::Sender<()>),
+    Waiting(oneshot::Sender<()>),
     /// An asker: the answer tells.
     Asking,
 }
@@ -255,7 +262,9 @@ impl Places {
     /// Gives the places up, from any thread.
     pub(crate) fn leave<A: Actor>(&mut self, id: ResidentId<Mailbox<A>>) {
         mesh::leave(&mut self.link);
-        let Some(ticket) = self.mailbox.take() else { return };
+        let Some(ticket) = self.mailbox.take() else {
+            return;
+        };
         if id.visit(|mailbox| mailbox.leave(ticket)).is_none() && id.route() != Route::Here {
             // Polled and then dropped away from the shard it waited on. If that shard is gone, so is the queue.
             drop(id.run_there(Box::new(move || {
@@ -285,7 +294,10 @@ pub struct Here<A: Actor> {
 
 impl<A: Actor> Here<A> {
     pub(crate) fn new(id: ResidentId<Mailbox<A>>) -> Self {
-        Self { id, stays: PhantomData }
+        Self {
+            id,
+            stays: PhantomData,
+        }
     }
 }
 
@@ -349,7 +361,10 @@ impl<A: Actor> Port for Remote<A> {
             (Some(result), _) => result,
             (None, Some(build)) => match self.id.route() {
                 Route::Here => Err(Refused::Stopped),
-                Route::Peer(_) => self.id.try_send(|| Parcel::Message(build())).map_err(refused),
+                Route::Peer(_) => self
+                    .id
+                    .try_send(|| Parcel::Message(build()))
+                    .map_err(refused),
                 Route::Outside => Err(Refused::Outside),
             },
             (None, None) => unreachable!("the message is built by a visit that happened"),
@@ -365,7 +380,9 @@ impl<A: Actor> Port for Remote<A> {
         match self.id.route() {
             Route::Here => self
                 .id
-                .visit(|mailbox| mailbox.poll_push(&mut places.mailbox, cx, || Letter::Message(build().into())))
+                .visit(|mailbox| {
+                    mailbox.poll_push(&mut places.mailbox, cx, || Letter::Message(build().into()))
+                })
                 .unwrap_or(Poll::Ready(Err(Refused::Stopped))),
             Route::Peer(_) => self
                 .id
@@ -413,7 +430,9 @@ impl<A: Actor> Port for Here<A> {
         build: impl FnOnce() -> A::LocalMsg,
     ) -> Poll<Result<(), Refused>> {
         self.id
-            .visit(|mailbox| mailbox.poll_push(&mut places.mailbox, cx, || Letter::Message(build())))
+            .visit(|mailbox| {
+                mailbox.poll_push(&mut places.mailbox, cx, || Letter::Message(build()))
+            })
             .unwrap_or(Poll::Ready(Err(Refused::Stopped)))
     }
 

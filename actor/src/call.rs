@@ -22,10 +22,14 @@ pub struct Method {
     pub name: &'static str,
 }
 
-/// How a handler's return value becomes the value of the call.
+/// How a handler answers.
 pub trait ReplyMode {
     /// What the handler returns.
     type Reply: 'static;
+}
+
+/// How a handler's return value becomes the value of the call.
+pub trait Answers: ReplyMode {
     /// What awaiting the call gives.
     type Output;
 
@@ -77,6 +81,9 @@ impl<T: 'static, E: 'static> IsResult for Result<T, E> {
 
 impl<R: 'static> ReplyMode for Plain<R> {
     type Reply = R;
+}
+
+impl<R: 'static> Answers for Plain<R> {
     type Output = Result<R, CallError>;
 
     fn value(reply: R) -> Self::Output {
@@ -88,8 +95,11 @@ impl<R: 'static> ReplyMode for Plain<R> {
     }
 }
 
-impl<R: IsResult> ReplyMode for Flat<R> {
+impl<R: 'static> ReplyMode for Flat<R> {
     type Reply = R;
+}
+
+impl<R: IsResult> Answers for Flat<R> {
     type Output = Result<R::Ok, CallError<R::Err>>;
 
     fn value(reply: R) -> Self::Output {
@@ -149,7 +159,12 @@ impl<P: Port, M: ReplyMode, A> Call<P, M, A> {
     #[doc(hidden)]
     #[inline]
     pub fn new(port: P, method: &'static Method, args: A, build: Build<P, M, A>) -> Self {
-        Self { port, method, args, build }
+        Self {
+            port,
+            method,
+            args,
+            build,
+        }
     }
 
     /// Sends without asking for the answer. The future is done when the mailbox, or the link to its shard, has accepted
@@ -163,7 +178,10 @@ impl<P: Port, M: ReplyMode, A> Call<P, M, A> {
     /// Dropping the future before it is done sends nothing.
     #[inline]
     pub fn tell(self) -> Tell<P, M, A> {
-        Tell { call: Unsent::new(self), outside: None }
+        Tell {
+            call: Unsent::new(self),
+            outside: None,
+        }
     }
 
     /// Sends without waiting, if the message is accepted now.
@@ -184,23 +202,43 @@ impl<P: Port, M: ReplyMode, A> Call<P, M, A> {
 
     /// Asks with a limit on the whole call, from its first poll to the answer.
     pub fn timeout(self, limit: Duration) -> Ask<P, M, A> {
-        Ask { limit: Some(limit), ..self.into_future() }
+        Ask {
+            limit: Some(limit),
+            ..Ask::new(self)
+        }
     }
 }
 
-impl<P: Port, M: ReplyMode, A> IntoFuture for Call<P, M, A> {
+impl<P: Port, M: Answers, A> IntoFuture for Call<P, M, A> {
     type Output = M::Output;
     type IntoFuture = Ask<P, M, A>;
 
     #[inline]
     fn into_future(self) -> Ask<P, M, A> {
-        Ask { call: Unsent::new(self), state: State::Sending, limit: None, timer: Timer::None }
+        Ask::new(self)
+    }
+}
+
+impl<P: Port, M: ReplyMode, A> Ask<P, M, A> {
+    #[inline]
+    fn new(call: Call<P, M, A>) -> Self {
+        Self {
+            call: Unsent::new(call),
+            state: State::Sending,
+            limit: None,
+            timer: Timer::None,
+        }
     }
 }
 
 impl<P: Port, M: ReplyMode, A> fmt::Debug for Call<P, M, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Call({}::{})", <P::Actor as Actor>::NAME, self.method.name)
+        write!(
+            f,
+            "Call({}::{})",
+            <P::Actor as Actor>::NAME,
+            self.method.name
+        )
     }
 }
 
@@ -217,14 +255,26 @@ struct Unsent<P: Port, M: ReplyMode, A> {
 impl<P: Port, M: ReplyMode, A> Unsent<P, M, A> {
     #[inline]
     fn new(call: Call<P, M, A>) -> Self {
-        let Call { port, method, args, build } = call;
-        Self { port, method, args: Some(args), build, places: Places::default() }
+        let Call {
+            port,
+            method,
+            args,
+            build,
+        } = call;
+        Self {
+            port,
+            method,
+            args: Some(args),
+            build,
+            places: Places::default(),
+        }
     }
 
     #[inline]
     fn try_send(&mut self, reply: impl FnOnce() -> Reply<M::Reply>) -> Result<(), Refused> {
         let Self { args, build, .. } = self;
-        self.port.try_send(|| build(args.take().expect("a message is built once"), reply()))
+        self.port
+            .try_send(|| build(args.take().expect("a message is built once"), reply()))
     }
 
     fn poll_send(
@@ -232,8 +282,15 @@ impl<P: Port, M: ReplyMode, A> Unsent<P, M, A> {
         cx: &mut Context<'_>,
         reply: impl FnOnce() -> Reply<M::Reply>,
     ) -> Poll<Result<(), Refused>> {
-        let Self { args, build, places, .. } = self;
-        self.port.poll_send(places, cx, || build(args.take().expect("a message is built once"), reply()))
+        let Self {
+            args,
+            build,
+            places,
+            ..
+        } = self;
+        self.port.poll_send(places, cx, || {
+            build(args.take().expect("a message is built once"), reply())
+        })
     }
 
     fn send_outside(&mut self, reply: Reply<M::Reply>, sent: Outside) -> Result<(), Refused> {
@@ -243,14 +300,20 @@ impl<P: Port, M: ReplyMode, A> Unsent<P, M, A> {
 
     #[cold]
     fn try_tell_outside(mut self) -> Result<(), SendError<A>> {
-        let Some(pass) = self.port.id().enter_outside() else { return Err(self.give_back(Refused::Full)) };
+        let Some(pass) = self.port.id().enter_outside() else {
+            return Err(self.give_back(Refused::Full));
+        };
         let sent = self.send_outside(Reply::none(), Outside::Pass(pass));
         sent.map_err(|refused| self.give_back(refused))
     }
 
     #[cold]
     fn give_back(&mut self, refused: Refused) -> SendError<A> {
-        SendError { site: self.site(), full: refused == Refused::Full, args: self.args.take() }
+        SendError {
+            site: self.site(),
+            full: refused == Refused::Full,
+            args: self.args.take(),
+        }
     }
 
     #[cold]
@@ -296,7 +359,10 @@ impl<P: Port, M: ReplyMode, A> Future for Tell<P, M, A> {
                 Poll::Ready(Ok(())) => return Poll::Ready(Ok(())),
                 Poll::Ready(Err(Refused::Outside)) => {
                     let (sent, waiting) = oneshot::channel();
-                    if let Err(refused) = this.call.send_outside(Reply::none(), Outside::Waiting(sent)) {
+                    if let Err(refused) = this
+                        .call
+                        .send_outside(Reply::none(), Outside::Waiting(sent))
+                    {
                         return Poll::Ready(Err(this.call.give_back(refused)));
                     }
                     this.outside = Some(waiting);
@@ -304,8 +370,12 @@ impl<P: Port, M: ReplyMode, A> Future for Tell<P, M, A> {
                 Poll::Ready(Err(refused)) => return Poll::Ready(Err(this.call.give_back(refused))),
             }
         }
-        let Some(outside) = &mut this.outside else { return Poll::Pending };
-        pin!(outside).poll(cx).map(|sent| sent.map_err(|_| this.call.give_back(Refused::Stopped)))
+        let Some(outside) = &mut this.outside else {
+            return Poll::Pending;
+        };
+        pin!(outside)
+            .poll(cx)
+            .map(|sent| sent.map_err(|_| this.call.give_back(Refused::Stopped)))
     }
 }
 
@@ -350,17 +420,20 @@ enum Timer {
 
 impl<P: Port, M: ReplyMode, A> Unpin for Ask<P, M, A> {}
 
-impl<P: Port, M: ReplyMode, A> Future for Ask<P, M, A> {
+impl<P: Port, M: Answers, A> Future for Ask<P, M, A> {
     type Output = M::Output;
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<M::Output> {
         let this = &mut *self;
-        if let State::Sending = this.state {
-            if let Poll::Ready(Err(refused)) = this.poll_sending(cx) {
-                debug_assert!(refused != Refused::Full, "a sender that waits is not told that it is full");
-                return Poll::Ready(M::error(CallError::Stopped(this.call.site())));
-            }
+        if let State::Sending = this.state
+            && let Poll::Ready(Err(refused)) = this.poll_sending(cx)
+        {
+            debug_assert!(
+                refused != Refused::Full,
+                "a sender that waits is not told that it is full"
+            );
+            return Poll::Ready(M::error(CallError::Stopped(this.call.site())));
         }
         let answer = match &mut this.state {
             State::Sending => Poll::Pending,
@@ -382,13 +455,14 @@ impl<P: Port, M: ReplyMode, A> Future for Ask<P, M, A> {
     }
 }
 
-impl<P: Port, M: ReplyMode, A> Ask<P, M, A> {
+impl<P: Port, M: Answers, A> Ask<P, M, A> {
     /// Sends; `Ready(Ok)` when the state says where the answer will come.
     #[inline]
     fn poll_sending(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Refused>> {
         let mut opened = None;
         let open = || {
-            let (slot, key): (_, ReplyKey<Answer<M::Reply>>) = mesh::open().expect("a send that is accepted here is made on a shard");
+            let (slot, key): (_, ReplyKey<Answer<M::Reply>>) =
+                mesh::open().expect("a send that is accepted here is made on a shard");
             opened = Some(slot);
             Reply::to(key)
         };
@@ -432,7 +506,10 @@ impl<P: Port, M: ReplyMode, A> Ask<P, M, A> {
             }
             Poll::Ready(true) => {
                 let sent = self.call.args.is_none();
-                Poll::Ready(M::error(CallError::Timeout(self.call.site(), Timeout { limit, sent })))
+                Poll::Ready(M::error(CallError::Timeout(
+                    self.call.site(),
+                    Timeout { limit, sent },
+                )))
             }
         }
     }

@@ -82,6 +82,8 @@ impl<A: Actor> Ctx<A> {
 
 impl<A: Actor> fmt::Debug for Ctx<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ctx").field("actor", &A::NAME).finish_non_exhaustive()
+        f.debug_struct("Ctx")
+            .field("actor", &A::NAME)
+            .finish_non_exhaustive()
     }
 }

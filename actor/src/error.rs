@@ -107,7 +107,9 @@ impl<E> CallError<E> {
         match self {
             Self::Stopped(_) | Self::Timeout(_, Timeout { sent: false, .. }) => HandlerRan::No,
             Self::Timeout(_, _) => HandlerRan::Unknown,
-            Self::Handler(_) | Self::Killed(_) | Self::Panicked(_, _) | Self::NoReply(_) => HandlerRan::Yes,
+            Self::Handler(_) | Self::Killed(_) | Self::Panicked(_, _) | Self::NoReply(_) => {
+                HandlerRan::Yes
+            }
         }
     }
 
@@ -160,11 +162,18 @@ impl<E> CallError<E> {
         match self {
             Self::Handler(_) => f.write_str("the handler returned an error"),
             Self::Stopped(site) => write!(f, "{site} was not called: the actor has stopped"),
-            Self::Killed(site) => write!(f, "{site} was cut off: the actor was killed while it ran"),
+            Self::Killed(site) => {
+                write!(f, "{site} was cut off: the actor was killed while it ran")
+            }
             Self::Panicked(site, report) => write!(f, "{site} panicked: {report}"),
-            Self::Timeout(site, Timeout { limit, sent: true }) => write!(f, "{site} gave no answer within {limit:?}"),
+            Self::Timeout(site, Timeout { limit, sent: true }) => {
+                write!(f, "{site} gave no answer within {limit:?}")
+            }
             Self::Timeout(site, Timeout { limit, sent: false }) => {
-                write!(f, "{site} was not called: its mailbox had no room within {limit:?}")
+                write!(
+                    f,
+                    "{site} was not called: its mailbox had no room within {limit:?}"
+                )
             }
             Self::NoReply(site) => write!(f, "{site} dropped its reply without an answer"),
         }
@@ -261,7 +270,9 @@ pub struct StartFailure {
 impl StartFailure {
     /// A failure with a text.
     pub fn new(text: impl fmt::Display) -> Self {
-        Self { text: text.to_string() }
+        Self {
+            text: text.to_string(),
+        }
     }
 }
 
@@ -281,7 +292,9 @@ pub struct SpawnError {
 #[derive(Debug)]
 pub(crate) enum SpawnErrorKind {
     /// There is no such shard, or it has shut down.
-    NoShard { shards: usize },
+    NoShard {
+        shards: usize,
+    },
     Refused(StartFailure),
     Panicked(PanicReport),
 }

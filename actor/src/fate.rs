@@ -43,7 +43,10 @@ impl PanicReport {
     }
 
     pub(crate) fn unknown() -> Self {
-        Self { text: "the text of the panic is not known: the panic hook was replaced".to_owned(), place: None }
+        Self {
+            text: "the text of the panic is not known: the panic hook was replaced".to_owned(),
+            place: None,
+        }
     }
 
     pub(crate) fn of_payload(payload: &(dyn std::any::Any + Send)) -> Self {
@@ -52,7 +55,10 @@ impl PanicReport {
             .copied()
             .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
             .unwrap_or("a value that is no text");
-        Self { text: text.to_owned(), place: None }
+        Self {
+            text: text.to_owned(),
+            place: None,
+        }
     }
 }
 
@@ -67,7 +73,9 @@ impl fmt::Display for PanicReport {
 
 /// Announces a fate for the time of `f`.
 pub(crate) fn with<R>(fate: Fate, f: impl FnOnce() -> R) -> R {
-    let _until_here = Announced { previous: set(Some(fate)) };
+    let _until_here = Announced {
+        previous: set(Some(fate)),
+    };
     f()
 }
 

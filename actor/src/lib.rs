@@ -75,9 +75,12 @@ pub use crate::system::{Builder, Handle, Killed, ShutdownReport, System, spawn};
 pub use greenroom_macros::{actor, message, on, skip};
 /// The runtime below: tasks, timers, sockets.
 pub use greenroom_runtime as runtime;
+pub use greenroom_runtime::mesh::CrossShard;
 pub use greenroom_runtime::{ShardId, StartError};
 
 /// What a file with actors needs.
 pub mod prelude {
-    pub use crate::{Addr, CallError, Ctx, Local, Reply, Sharded, System, actor, message, on, skip};
+    pub use crate::{
+        Addr, CallError, Ctx, Local, Reply, Sharded, System, actor, message, on, skip,
+    };
 }

@@ -33,7 +33,11 @@ pub(crate) fn start<A: Actor>(actor: A, started: Option<Started>) -> Option<Addr
     let mailbox = settle::<A>();
     let id = mailbox.id();
     let key = registry.insert(mailbox.clone());
-    let end = End { mailbox: mailbox.clone(), registry, key };
+    let end = End {
+        mailbox: mailbox.clone(),
+        registry,
+        key,
+    };
     let task = greenroom_runtime::spawn(live(end, actor, started));
     mailbox.set_task(task);
     Some(Addr::from_port(Remote::new(id)))
@@ -61,7 +65,11 @@ async fn live<A: Actor>(end: End<A>, actor: A, started: Option<Started>) {
 }
 
 /// Runs the start hook and reports on it; false if the actor is not to live.
-async fn run_start_hook<A: Actor>(actor: &mut A, ctx: &mut Ctx<A>, started: Option<Started>) -> bool {
+async fn run_start_hook<A: Actor>(
+    actor: &mut A,
+    ctx: &mut Ctx<A>,
+    started: Option<Started>,
+) -> bool {
     let outcome = match caught(actor.started(ctx)).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(failure)) => Err(SpawnErrorKind::Refused(failure)),

@@ -95,7 +95,10 @@ struct Rare {
 
 impl<A: Actor> std::fmt::Debug for Mailbox<A> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Mailbox").field("actor", &A::NAME).field("phase", &self.phase.get()).finish_non_exhaustive()
+        f.debug_struct("Mailbox")
+            .field("actor", &A::NAME)
+            .field("phase", &self.phase.get())
+            .finish_non_exhaustive()
     }
 }
 
@@ -123,7 +126,10 @@ impl<A: Actor> Mailbox<A> {
     }
 
     pub(crate) fn id(&self) -> ResidentId<Self> {
-        *self.id.get().expect("a mailbox is settled before its actor runs")
+        *self
+            .id
+            .get()
+            .expect("a mailbox is settled before its actor runs")
     }
 
     fn rare(&self) -> &Rare {
@@ -166,7 +172,10 @@ impl<A: Actor> Mailbox<A> {
             rare.called.set(false);
         }
         let mut queue = self.queue.borrow_mut();
-        let my_turn = self.rare.get().is_none_or(|rare| rare.waiting.may_pass(*place));
+        let my_turn = self
+            .rare
+            .get()
+            .is_none_or(|rare| rare.waiting.may_pass(*place));
         if queue.len() < A::MAILBOX && my_turn {
             queue.push_back(build());
             let more = queue.len() < A::MAILBOX;
@@ -199,10 +208,10 @@ impl<A: Actor> Mailbox<A> {
 
     #[inline]
     fn wake(&self) {
-        if self.idle.replace(false) {
-            if let Some(waker) = self.waker.get() {
-                waker.wake_by_ref();
-            }
+        if self.idle.replace(false)
+            && let Some(waker) = self.waker.get()
+        {
+            waker.wake_by_ref();
         }
     }
 
@@ -307,7 +316,10 @@ impl<A: Actor> Mailbox<A> {
     pub(crate) fn close(&self) -> usize {
         self.phase.set(Phase::Closed);
         let letters = std::mem::take(&mut *self.queue.borrow_mut());
-        let undelivered = letters.iter().filter(|letter| matches!(letter, Letter::Message(_))).count();
+        let undelivered = letters
+            .iter()
+            .filter(|letter| matches!(letter, Letter::Message(_)))
+            .count();
         fate::with(Fate::Stopped, || {
             for letter in letters {
                 crate::life::contain(|| drop(letter));
@@ -355,7 +367,10 @@ impl<A: Actor> Mailbox<A> {
         greenroom_runtime::spawn(async move {
             let accepted = wait.await;
             match sent {
-                Outside::Waiting(sender) if accepted => drop(sender.send(())),
+                Outside::Waiting(sender) if accepted => {
+                    // The sender may have given up.
+                    let _unheard: Result<(), ()> = sender.send(());
+                }
                 Outside::Waiting(_) | Outside::Pass(_) | Outside::Asking => {}
             }
         })

@@ -46,7 +46,9 @@ pub struct Sharded<A: Actor> {
 impl<A: Actor> Sharded<A> {
     /// `instances` are in the order of their shards, one for each.
     pub(crate) fn new(instances: Vec<Addr<A>>) -> Self {
-        Self { instances: instances.into() }
+        Self {
+            instances: instances.into(),
+        }
     }
 
     /// The instance on the calling shard.
@@ -73,10 +75,9 @@ impl<A: Actor> Sharded<A> {
     pub fn on(&self, shard: impl Into<ShardId>) -> Addr<A> {
         let shard = shard.into();
         let count = self.instances.len();
-        *self
-            .instances
-            .get(shard.index())
-            .unwrap_or_else(|| panic!("there is no {shard}: the system has {count} shards, counted from 0"))
+        *self.instances.get(shard.index()).unwrap_or_else(|| {
+            panic!("there is no {shard}: the system has {count} shards, counted from 0")
+        })
     }
 
     /// The instance that owns a key: always the same one for equal keys, in every run with as many shards.
@@ -115,7 +116,9 @@ impl<A: Actor> Sharded<A> {
 
 impl<A: Actor> Clone for Sharded<A> {
     fn clone(&self) -> Self {
-        Self { instances: self.instances.clone() }
+        Self {
+            instances: self.instances.clone(),
+        }
     }
 }
 

@@ -45,15 +45,19 @@ impl Registry {
     pub(crate) fn remove(&self, key: usize) {
         let removed = self.actors.borrow_mut().try_remove(key);
         drop(removed);
-        if self.actors.borrow().is_empty() {
-            if let Some(waker) = self.emptied.take() {
-                waker.wake();
-            }
+        if self.actors.borrow().is_empty()
+            && let Some(waker) = self.emptied.take()
+        {
+            waker.wake();
         }
     }
 
     pub(crate) fn actors(&self) -> Vec<Rc<dyn AnyActor>> {
-        self.actors.borrow().iter().map(|(_, actor)| actor.clone()).collect()
+        self.actors
+            .borrow()
+            .iter()
+            .map(|(_, actor)| actor.clone())
+            .collect()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -73,7 +77,8 @@ impl Registry {
     }
 
     pub(crate) fn count_dead_letters(&self, count: usize) {
-        self.dead_letters.set(self.dead_letters.get() + count as u64);
+        self.dead_letters
+            .set(self.dead_letters.get() + count as u64);
     }
 
     pub(crate) fn count_told_error(&self) {

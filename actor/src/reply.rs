@@ -99,7 +99,9 @@ impl<R> Drop for Reply<R> {
 #[cold]
 fn refuse<R: 'static>(key: ReplyKey<Answer<R>>) {
     let failure = if std::thread::panicking() {
-        Failure::Panicked(Box::new(fate::last_panic().unwrap_or_else(PanicReport::unknown)))
+        Failure::Panicked(Box::new(
+            fate::last_panic().unwrap_or_else(PanicReport::unknown),
+        ))
     } else {
         match fate::current() {
             Some(Fate::Stopped) => Failure::Stopped,
@@ -112,7 +114,9 @@ fn refuse<R: 'static>(key: ReplyKey<Answer<R>>) {
 
 impl<R> fmt::Debug for Reply<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reply").field("told", &self.is_told()).finish_non_exhaustive()
+        f.debug_struct("Reply")
+            .field("told", &self.is_told())
+            .finish_non_exhaustive()
     }
 }
 

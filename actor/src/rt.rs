@@ -7,9 +7,11 @@ pub use greenroom_runtime::mesh::CrossShard;
 
 pub use crate::actor::Actor;
 pub use crate::address::{FromPort, Port, SameShard};
-pub use crate::call::{Call, Flat, IsResult, Method, Plain, ReplyMode};
+pub use crate::address::{Outside, Places, Refused};
+pub use crate::call::{Answers, Call, Flat, IsResult, Method, Plain, ReplyMode};
 pub use crate::context::Ctx;
 pub use crate::error::StartFailure;
+pub use crate::mailbox::{Mailbox, Parcel};
 pub use crate::reply::Reply;
 
 use crate::registry::Registry;
@@ -69,6 +71,10 @@ pub fn ctx_is<A: Actor>(ctx: &mut Ctx<A>) -> &mut Ctx<A> {
 }
 
 /// What a start hook may return.
+#[diagnostic::on_unimplemented(
+    message = "a `started` hook returns `()` or `Result<(), _>`, not `{Self}`",
+    note = "the error of the result says why the actor does not start; it must implement `Display`"
+)]
 pub trait IntoStart {
     /// As an outcome.
     fn into_start(self) -> Result<(), StartFailure>;

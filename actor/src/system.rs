@@ -59,7 +59,9 @@ impl System {
 
     /// A builder for everything that can be chosen.
     pub fn builder() -> Builder {
-        Builder { runtime: greenroom_runtime::Builder::new() }
+        Builder {
+            runtime: greenroom_runtime::Builder::new(),
+        }
     }
 
     /// A handle that can be cloned and sent anywhere.
@@ -111,8 +113,14 @@ impl System {
         );
         let shards: Vec<ShardId> = self.handle.shards().collect();
         // All shards drain at the same time: actors of one may need those of another to finish their work.
-        let draining: Vec<_> =
-            shards.into_iter().map(|shard| self.handle.runtime.spawn_on(shard, move || drain(shard, grace))).collect();
+        let draining: Vec<_> = shards
+            .into_iter()
+            .map(|shard| {
+                self.handle
+                    .runtime
+                    .spawn_on(shard, move || drain(shard, grace))
+            })
+            .collect();
         let mut report = ShutdownReport::default();
         for drained in draining {
             if let Ok(drained) = self.runtime.block_on(drained) {
@@ -150,17 +158,26 @@ async fn drain(shard: ShardId, grace: Duration) -> Drained {
                 return;
             }
             // Actors that started meanwhile are asked in the next round.
-            drop(time::timeout(Duration::from_millis(50), registry.until_empty()).await);
+            let _round_over: Result<(), time::Elapsed> =
+                time::timeout(Duration::from_millis(50), registry.until_empty()).await;
         }
     };
     let mut killed = Vec::new();
     if time::timeout(grace, all_ended).await.is_err() {
         for actor in registry.actors() {
-            killed.push(Killed { actor: actor.name(), shard, queued: actor.queued() });
+            killed.push(Killed {
+                actor: actor.name(),
+                shard,
+                queued: actor.queued(),
+            });
             actor.kill();
         }
     }
-    Drained { stopped: alive.saturating_sub(killed.len()), killed, counts: registry.counts() }
+    Drained {
+        stopped: alive.saturating_sub(killed.len()),
+        killed,
+        counts: registry.counts(),
+    }
 }
 
 /// What a shutdown did.
@@ -202,7 +219,11 @@ impl Killed {
 
 impl fmt::Display for Killed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} on {} did not stop in time ({} messages waited)", self.actor, self.shard, self.queued)
+        write!(
+            f,
+            "{} on {} did not stop in time ({} messages waited)",
+            self.actor, self.shard, self.queued
+        )
     }
 }
 
@@ -248,17 +269,23 @@ pub struct Builder {
 impl Builder {
     /// How many shards, 1 to 1024; one per CPU this process may use if never called.
     pub fn shards(self, count: usize) -> Self {
-        Self { runtime: self.runtime.shards(count) }
+        Self {
+            runtime: self.runtime.shards(count),
+        }
     }
 
     /// Whether each shard is pinned to a CPU. Default: yes.
     pub fn pin(self, pin: bool) -> Self {
-        Self { runtime: self.runtime.pin(pin) }
+        Self {
+            runtime: self.runtime.pin(pin),
+        }
     }
 
     /// How long an idle shard watches for news before it sleeps. Default: zero.
     pub fn spin(self, limit: Duration) -> Self {
-        Self { runtime: self.runtime.spin(limit) }
+        Self {
+            runtime: self.runtime.spin(limit),
+        }
     }
 
     /// Everything else, on the runtime's own builder.
@@ -269,8 +296,13 @@ impl Builder {
     /// let system = System::builder().shards(1).runtime(|runtime| runtime.ring_entries(64)).start()?;
     /// # Ok::<(), greenroom::Error>(())
     /// ```
-    pub fn runtime(self, change: impl FnOnce(greenroom_runtime::Builder) -> greenroom_runtime::Builder) -> Self {
-        Self { runtime: change(self.runtime) }
+    pub fn runtime(
+        self,
+        change: impl FnOnce(greenroom_runtime::Builder) -> greenroom_runtime::Builder,
+    ) -> Self {
+        Self {
+            runtime: change(self.runtime),
+        }
     }
 
     /// Starts the system: all shards, or none.
@@ -280,7 +312,9 @@ impl Builder {
     pub fn start(self) -> Result<System, StartError> {
         fate::watch_panics();
         let runtime = self.runtime.start()?;
-        let handle = Handle { runtime: runtime.handle().clone() };
+        let handle = Handle {
+            runtime: runtime.handle().clone(),
+        };
         Ok(System { runtime, handle })
     }
 }
@@ -325,7 +359,11 @@ impl Handle {
     ///
     /// # Cancel safety
     /// Dropping the future leaves the actor running, if it had started.
-    pub fn spawn_on<A, S, F>(&self, shard: S, make: F) -> impl Future<Output = Result<Addr<A>, SpawnError>> + Send + use<A, S, F>
+    pub fn spawn_on<A, S, F>(
+        &self,
+        shard: S,
+        make: F,
+    ) -> impl Future<Output = Result<Addr<A>, SpawnError>> + Send + use<A, S, F>
     where
         A: Actor,
         S: Into<ShardId>,
@@ -337,8 +375,8 @@ impl Handle {
             let actor = match catch_unwind(AssertUnwindSafe(make)) {
                 Ok(actor) => actor,
                 Err(payload) => {
-                    let report =
-                        fate::take_panic().unwrap_or_else(|| fate::PanicReport::of_payload(payload.as_ref()));
+                    let report = fate::take_panic()
+                        .unwrap_or_else(|| fate::PanicReport::of_payload(payload.as_ref()));
                     return Err(SpawnErrorKind::Panicked(report));
                 }
             };
@@ -352,10 +390,16 @@ impl Handle {
             }
         });
         async move {
-            let outcome = born.await.unwrap_or(Err(SpawnErrorKind::NoShard { shards }));
+            let outcome = born
+                .await
+                .unwrap_or(Err(SpawnErrorKind::NoShard { shards }));
             outcome
                 .map(|id| Addr::from_port(Remote::new(id)))
-                .map_err(|kind| SpawnError { actor: A::NAME, shard, kind })
+                .map_err(|kind| SpawnError {
+                    actor: A::NAME,
+                    shard,
+                    kind,
+                })
         }
     }
 
@@ -363,7 +407,10 @@ impl Handle {
     ///
     /// # Errors
     /// As [`Handle::spawn_on`], of the first shard that failed.
-    pub fn spawn_sharded<A, F>(&self, make: F) -> impl Future<Output = Result<Sharded<A>, SpawnError>> + Send + use<A, F>
+    pub fn spawn_sharded<A, F>(
+        &self,
+        make: F,
+    ) -> impl Future<Output = Result<Sharded<A>, SpawnError>> + Send + use<A, F>
     where
         A: Actor,
         F: Fn(ShardId) -> A + Clone + Send + 'static,
@@ -386,7 +433,9 @@ impl Handle {
                     }
                 }
             }
-            let instances = instances.into_iter().map(|id| Addr::from_port(Remote::new(id)));
+            let instances = instances
+                .into_iter()
+                .map(|id| Addr::from_port(Remote::new(id)));
             match failure {
                 None => Ok(Sharded::new(instances.collect())),
                 Some(failure) => {
@@ -402,7 +451,9 @@ impl Handle {
         let asked: Vec<_> = self
             .shards()
             .map(|shard| {
-                self.runtime.spawn_on(shard, || async { Registry::with(Registry::counts).unwrap_or_default() })
+                self.runtime.spawn_on(shard, || async {
+                    Registry::with(Registry::counts).unwrap_or_default()
+                })
             })
             .collect();
         let mut sum = Counts::default();
@@ -436,6 +487,7 @@ impl Handle {
 /// ```
 #[track_caller]
 pub fn spawn<A: Actor>(actor: A) -> Addr<A> {
-    life::start(actor, None)
-        .unwrap_or_else(|| panic!("`greenroom::spawn` was called on a thread that is no shard: use `System::spawn_on`"))
+    life::start(actor, None).unwrap_or_else(|| {
+        panic!("`greenroom::spawn` was called on a thread that is no shard: use `System::spawn_on`")
+    })
 }

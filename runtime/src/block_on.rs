@@ -34,7 +34,10 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
         crate::current_shard().is_none(),
         "`block_on` was called on a shard, which it would block: await the future, or spawn it"
     );
-    let unpark = Arc::new(Unpark { thread: thread::current(), woken: AtomicBool::new(false) });
+    let unpark = Arc::new(Unpark {
+        thread: thread::current(),
+        woken: AtomicBool::new(false),
+    });
     let waker = Waker::from(unpark.clone());
     let mut cx = Context::from_waker(&waker);
     let mut future = pin!(future);

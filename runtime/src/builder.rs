@@ -82,7 +82,11 @@ impl Builder {
     /// has eight times as many.
     pub fn ring_entries(mut self, entries: u32) -> Self {
         let entries = entries.clamp(8, 4096).next_power_of_two();
-        self.ring = RingConfig { sq_entries: entries, cq_entries: entries * 8, ..self.ring };
+        self.ring = RingConfig {
+            sq_entries: entries,
+            cq_entries: entries * 8,
+            ..self.ring
+        };
         self
     }
 

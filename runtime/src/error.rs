@@ -14,10 +14,17 @@ pub struct StartError {
 
 pub(crate) enum StartErrorKind {
     NoShards,
-    TooManyShards { asked: usize },
-    LinkBytes { asked: usize },
+    TooManyShards {
+        asked: usize,
+    },
+    LinkBytes {
+        asked: usize,
+    },
     Thread(io::Error),
-    Pin { cpu: usize, source: io::Error },
+    Pin {
+        cpu: usize,
+        source: io::Error,
+    },
     Doorbell(io::Error),
     Backend(BackendError),
     /// The text: a payload need not be `Sync`, and errors should be.
@@ -35,6 +42,15 @@ impl StartError {
         matches!(self.kind, StartErrorKind::Backend(_))
     }
 
+    /// What the kernel refused, if it did.
+    #[must_use]
+    pub fn backend(&self) -> Option<&BackendError> {
+        match &self.kind {
+            StartErrorKind::Backend(error) => Some(error),
+            _ => None,
+        }
+    }
+
     /// Whether the start hook of a shard panicked.
     #[must_use]
     pub fn is_panic(&self) -> bool {
@@ -46,7 +62,9 @@ impl StartError {
     pub fn is_config(&self) -> bool {
         matches!(
             self.kind,
-            StartErrorKind::NoShards | StartErrorKind::TooManyShards { .. } | StartErrorKind::LinkBytes { .. }
+            StartErrorKind::NoShards
+                | StartErrorKind::TooManyShards { .. }
+                | StartErrorKind::LinkBytes { .. }
         )
     }
 
@@ -63,20 +81,33 @@ impl fmt::Display for StartError {
             write!(f, "{shard} did not start: ")?;
         }
         match &self.kind {
-            StartErrorKind::NoShards => f.write_str("a runtime needs at least one shard; 0 were asked for"),
+            StartErrorKind::NoShards => {
+                f.write_str("a runtime needs at least one shard; 0 were asked for")
+            }
             StartErrorKind::TooManyShards { asked } => {
-                write!(f, "{asked} shards were asked for, but a process can have 1024 at a time; ask for fewer")
+                write!(
+                    f,
+                    "{asked} shards were asked for, but a process can have 1024 at a time; ask for fewer"
+                )
             }
             StartErrorKind::LinkBytes { asked } => {
-                write!(f, "a link of {asked} bytes was asked for; it must be a power of two from 4096 to 1073741824")
+                write!(
+                    f,
+                    "a link of {asked} bytes was asked for; it must be a power of two from 4096 to 1073741824"
+                )
             }
-            StartErrorKind::Thread(_) => f.write_str("its thread could not be made; raise the limit on processes (ulimit -u)"),
+            StartErrorKind::Thread(_) => f.write_str(
+                "its thread could not be made; raise the limit on processes (ulimit -u)",
+            ),
             StartErrorKind::Pin { cpu, .. } => {
-                write!(f, "its thread could not be pinned to CPU {cpu}; call `pin(false)` on the builder to run unpinned")
+                write!(
+                    f,
+                    "its thread could not be pinned to CPU {cpu}; call `pin(false)` on the builder to run unpinned"
+                )
             }
-            StartErrorKind::Doorbell(_) => {
-                f.write_str("its eventfd could not be made; raise the limit on open files (ulimit -n)")
-            }
+            StartErrorKind::Doorbell(_) => f.write_str(
+                "its eventfd could not be made; raise the limit on open files (ulimit -n)",
+            ),
             StartErrorKind::Backend(error) => write!(f, "{error}"),
             StartErrorKind::Panicked(text) => write!(f, "it panicked: {text}"),
         }

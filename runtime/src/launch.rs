@@ -4,8 +4,8 @@
 //! starter hears from each of them, an error and a panic included, and opens the gate for all or for none.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc;
 use std::sync::Arc;
+use std::sync::mpsc;
 use std::thread;
 
 use crate::builder::{Builder, StartHook};
@@ -42,7 +42,8 @@ pub(crate) fn start(builder: &Builder) -> Result<Runtime, StartError> {
         ));
     }
     let leases: Option<Vec<Lease>> = (0..count).map(|_| Lease::take()).collect();
-    let leases = leases.ok_or_else(|| StartError::new(StartErrorKind::TooManyShards { asked: count }))?;
+    let leases =
+        leases.ok_or_else(|| StartError::new(StartErrorKind::TooManyShards { asked: count }))?;
     let numbers = leases.iter().map(Lease::number).collect();
     let team = Arc::new(Team::new(numbers, builder.link_bytes));
     let mut ring = builder.ring.clone();
@@ -56,10 +57,21 @@ pub(crate) fn start(builder: &Builder) -> Result<Runtime, StartError> {
     for (index, lease) in (0_u16..).zip(leases) {
         let (open, gate) = mpsc::channel();
         let cpu = (builder.pin && !cpus.is_empty()).then(|| cpus[usize::from(index) % cpus.len()]);
-        let config =
-            ShardConfig { id: ShardId::from(index), team: team.clone(), ring: ring.clone(), seed, spin: builder.spin };
-        let order =
-            Order { config, lease, cpu, hook: builder.on_shard_start.clone(), report: report.clone(), gate };
+        let config = ShardConfig {
+            id: ShardId::from(index),
+            team: team.clone(),
+            ring: ring.clone(),
+            seed,
+            spin: builder.spin,
+        };
+        let order = Order {
+            config,
+            lease,
+            cpu,
+            hook: builder.on_shard_start.clone(),
+            report: report.clone(),
+            gate,
+        };
         let name = format!("{}-{index}", builder.thread_name);
         match thread::Builder::new().name(name).spawn(move || run(order)) {
             Ok(thread) => {
@@ -67,7 +79,10 @@ pub(crate) fn start(builder: &Builder) -> Result<Runtime, StartError> {
                 gates.push(open);
             }
             Err(error) => {
-                failure = Some(StartError { shard: Some(ShardId::from(index)), kind: StartErrorKind::Thread(error) });
+                failure = Some(StartError {
+                    shard: Some(ShardId::from(index)),
+                    kind: StartErrorKind::Thread(error),
+                });
                 break;
             }
         }
@@ -81,7 +96,8 @@ pub(crate) fn start(builder: &Builder) -> Result<Runtime, StartError> {
         return Err(failure);
     }
     for gate in gates {
-        gate.send(()).expect("a shard that reported waits at the gate");
+        gate.send(())
+            .expect("a shard that reported waits at the gate");
     }
     Ok(Runtime::new(team, threads, backend))
 }
@@ -91,7 +107,9 @@ fn check(builder: &Builder, count: usize) -> Result<(), StartError> {
         return Err(StartError::new(StartErrorKind::NoShards));
     }
     if count > usize::from(SHARD_NUMBER_COUNT) {
-        return Err(StartError::new(StartErrorKind::TooManyShards { asked: count }));
+        return Err(StartError::new(StartErrorKind::TooManyShards {
+            asked: count,
+        }));
     }
     let bytes = builder.link_bytes;
     if !(4096..=1 << 30).contains(&bytes) || !bytes.is_power_of_two() {
@@ -101,13 +119,20 @@ fn check(builder: &Builder, count: usize) -> Result<(), StartError> {
 }
 
 /// Hears from every thread; keeps the first failure. Returns the name of the backend.
-fn await_reports(reports: &mpsc::Receiver<Report>, threads: usize, failure: &mut Option<StartError>) -> &'static str {
+fn await_reports(
+    reports: &mpsc::Receiver<Report>,
+    threads: usize,
+    failure: &mut Option<StartError>,
+) -> &'static str {
     let mut backend = "";
     for _ in 0..threads {
         match reports.recv() {
             Ok((_, Ok(name))) => backend = name,
             Ok((shard, Err(kind))) => {
-                failure.get_or_insert(StartError { shard: Some(shard), kind });
+                failure.get_or_insert(StartError {
+                    shard: Some(shard),
+                    kind,
+                });
             }
             // Every sender is gone: threads that died have reported, see `run`.
             Err(mpsc::RecvError) => break,
@@ -125,7 +150,14 @@ fn join_quietly(threads: Vec<thread::JoinHandle<()>>) {
 
 /// The life of a shard's thread.
 fn run(order: Order) {
-    let Order { config, lease, cpu, hook, report, gate } = order;
+    let Order {
+        config,
+        lease,
+        cpu,
+        hook,
+        report,
+        gate,
+    } = order;
     let (id, team) = (config.id, config.team.clone());
     let made = catch_unwind(AssertUnwindSafe(|| make(config, lease, cpu, hook)));
     let shard = match made {
@@ -148,19 +180,26 @@ fn run(order: Order) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| shard.run(&mut inbound, &mut effects))) {
         team.stop(Some(payload));
     }
-    let torn_down = catch_unwind(AssertUnwindSafe(|| shard.tear_down(&mut inbound, &mut effects)));
+    let torn_down = catch_unwind(AssertUnwindSafe(|| {
+        shard.tear_down(&mut inbound, &mut effects);
+    }));
     drop(entered);
     if let Err(payload) = torn_down {
         team.stop(Some(payload));
         shard.report_quiet();
         // Whatever state it is in, the kernel may still hold parts of it.
-        #[expect(clippy::mem_forget, reason = "memory the kernel may use is leaked, never freed")]
+        #[expect(
+            clippy::mem_forget,
+            reason = "memory the kernel may use is leaked, never freed"
+        )]
         std::mem::forget(shard);
     }
 }
 
 fn tell(report: &mpsc::Sender<Report>, id: ShardId, what: Result<&'static str, StartErrorKind>) {
-    report.send((id, what)).expect("the starter hears every thread out");
+    report
+        .send((id, what))
+        .expect("the starter hears every thread out");
 }
 
 fn make(
@@ -179,7 +218,10 @@ fn make(
     Shard::new(config, lease).map(Box::new)
 }
 
-#[expect(clippy::print_stderr, reason = "there is no logger to ask yet, and a slow server is worse than a line")]
+#[expect(
+    clippy::print_stderr,
+    reason = "there is no logger to ask yet, and a slow server is worse than a line"
+)]
 fn warn(text: &str) {
     eprintln!("{text}");
 }

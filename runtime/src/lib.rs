@@ -42,8 +42,8 @@ pub mod time;
 
 pub use builder::Builder;
 pub use error::StartError;
-pub use ring::buffer;
+pub use ring::{BackendError, buffer};
 pub use rng::random;
 pub use runtime::{Handle, Runtime, ShutdownReport};
-pub use shard::{ShardId, current_shard, extension};
+pub use shard::{ShardCounts, ShardId, ShardNumber, current_shard, extension};
 pub use task::{JoinError, JoinHandle, spawn, yield_now};

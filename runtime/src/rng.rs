@@ -1,6 +1,6 @@
 //! The randomness seam: one seeded generator per shard.
 //!
-//! Not for secrets: it is a SplitMix64 sequence, chosen because one word of state makes a run repeatable.
+//! Not for secrets: it is a `SplitMix64` sequence, chosen because one word of state makes a run repeatable.
 
 use std::cell::Cell;
 
@@ -12,7 +12,9 @@ pub(crate) struct Rng {
 
 impl Rng {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { state: Cell::new(seed) }
+        Self {
+            state: Cell::new(seed),
+        }
     }
 
     pub(crate) fn next(&self) -> u64 {
@@ -40,5 +42,6 @@ impl Rng {
 #[must_use]
 #[track_caller]
 pub fn random() -> u64 {
-    crate::shard::context::with(|shard| shard.rng().next()).unwrap_or_else(|| panic!("random was called on a thread that is no shard"))
+    crate::shard::context::with(|shard| shard.rng().next())
+        .unwrap_or_else(|| panic!("random was called on a thread that is no shard"))
 }

@@ -44,8 +44,16 @@ impl ShutdownReport {
 }
 
 impl Runtime {
-    pub(crate) fn new(team: Arc<Team>, threads: Vec<thread::JoinHandle<()>>, backend: &'static str) -> Self {
-        Self { handle: Handle { team }, threads, backend }
+    pub(crate) fn new(
+        team: Arc<Team>,
+        threads: Vec<thread::JoinHandle<()>>,
+        backend: &'static str,
+    ) -> Self {
+        Self {
+            handle: Handle { team },
+            threads,
+            backend,
+        }
     }
 
     /// A handle that can be cloned and sent anywhere.
@@ -101,8 +109,15 @@ impl Runtime {
             })
             .detach();
         };
-        assert!(crate::current_shard().is_none(), "`run_on` blocks: call it from a thread that is no shard");
-        assert!(self.handle.run(shard, Box::new(work)), "{shard} does not exist: there are {}", self.shard_count());
+        assert!(
+            crate::current_shard().is_none(),
+            "`run_on` blocks: call it from a thread that is no shard"
+        );
+        assert!(
+            self.handle.run(shard, Box::new(work)),
+            "{shard} does not exist: there are {}",
+            self.shard_count()
+        );
         match receiver.recv() {
             Ok(Ok(output)) => output,
             Ok(Err(error)) => match error.try_into_panic() {
@@ -128,7 +143,10 @@ impl Runtime {
     fn stop(&mut self) -> Result<ShutdownReport, Box<dyn Any + Send>> {
         let team = &self.handle.team;
         let here = context::with(|shard| Arc::ptr_eq(shard.team(), team)) == Some(true);
-        assert!(!here, "a runtime cannot be shut down from one of its own shards: it would wait for itself");
+        assert!(
+            !here,
+            "a runtime cannot be shut down from one of its own shards: it would wait for itself"
+        );
         team.stop(None);
         let mut failure = None;
         for thread in self.threads.drain(..) {
@@ -138,7 +156,9 @@ impl Runtime {
         }
         match team.take_failure().or(failure) {
             Some(payload) => Err(payload),
-            None => Ok(ShutdownReport { leaked_operations: team.leaked() }),
+            None => Ok(ShutdownReport {
+                leaked_operations: team.leaked(),
+            }),
         }
     }
 }
@@ -154,7 +174,10 @@ impl Drop for Runtime {
 
 impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Runtime").field("shards", &self.shard_count()).field("backend", &self.backend).finish()
+        f.debug_struct("Runtime")
+            .field("shards", &self.shard_count())
+            .field("backend", &self.backend)
+            .finish()
     }
 }
 
@@ -168,7 +191,9 @@ impl Handle {
     /// The handle of the runtime whose shard the calling thread is.
     #[must_use]
     pub fn current() -> Option<Self> {
-        context::with(|shard| Self { team: shard.team().clone() })
+        context::with(|shard| Self {
+            team: shard.team().clone(),
+        })
     }
 
     /// The number of shards.
@@ -230,12 +255,18 @@ impl Handle {
         };
         // A shard that is gone, or never was, drops the closure and with it the sender.
         self.run(shard.into(), Box::new(work));
-        async move { receiver.await.unwrap_or_else(|oneshot::Canceled| Err(JoinError::cancelled())) }
+        async move {
+            receiver
+                .await
+                .unwrap_or_else(|oneshot::Canceled| Err(JoinError::cancelled()))
+        }
     }
 
     /// Hands a closure to a shard; false if there is no such shard any more.
     pub(crate) fn run(&self, shard: ShardId, job: Box<dyn FnOnce() + Send>) -> bool {
-        let Some(number) = self.team.number(shard) else { return false };
+        let Some(number) = self.team.number(shard) else {
+            return false;
+        };
         // After a shutdown the number may belong to a shard of another runtime.
         if self.team.all_quiet() {
             return false;
@@ -246,6 +277,8 @@ impl Handle {
 
 impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handle").field("shards", &self.shard_count()).finish_non_exhaustive()
+        f.debug_struct("Handle")
+            .field("shards", &self.shard_count())
+            .finish_non_exhaustive()
     }
 }

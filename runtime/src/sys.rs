@@ -33,7 +33,11 @@ pub(crate) fn ring(doorbell: RawFd) {
 
 /// Waits until a doorbell was rung and takes the count; `None` if nothing came within the time.
 pub(crate) fn await_ring(doorbell: &OwnedFd, timeout_ms: i32) -> Option<u64> {
-    let mut poll = libc::pollfd { fd: doorbell.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let mut poll = libc::pollfd {
+        fd: doorbell.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
     // SAFETY: `poll` is one valid pollfd.
     let ready = unsafe { libc::poll(&raw mut poll, 1, timeout_ms) };
     if ready != 1 {
@@ -49,7 +53,8 @@ pub(crate) fn await_ring(doorbell: &OwnedFd, timeout_ms: i32) -> Option<u64> {
 pub(crate) fn allowed_cpus() -> Vec<usize> {
     let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
     // SAFETY: the pointer is valid for the size given.
-    let result = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), set.as_mut_ptr()) };
+    let result =
+        unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), set.as_mut_ptr()) };
     if result != 0 {
         return Vec::new();
     }
@@ -57,7 +62,9 @@ pub(crate) fn allowed_cpus() -> Vec<usize> {
     let set = unsafe { set.assume_init() };
     let count = usize::try_from(libc::CPU_SETSIZE).expect("a positive constant");
     // SAFETY: the index is below CPU_SETSIZE.
-    (0..count).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect()
+    (0..count)
+        .filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) })
+        .collect()
 }
 
 /// Pins the calling thread to one CPU.
@@ -68,8 +75,13 @@ pub(crate) fn pin_to(cpu: usize) -> io::Result<()> {
     // SAFETY: `cpu` comes from `allowed_cpus`, so it is below CPU_SETSIZE.
     unsafe { libc::CPU_SET(cpu, set) };
     // SAFETY: the pointer is valid for the size given.
-    let result = unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const *set) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    let result =
+        unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const *set) };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 /// A seed that differs from run to run.
@@ -83,7 +95,10 @@ pub(crate) fn random_seed() -> u64 {
 
 /// Nanoseconds of the monotonic clock.
 pub(crate) fn monotonic_ns() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: `now` is a valid timespec to write to.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
     let seconds = u64::try_from(now.tv_sec).expect("the monotonic clock is not negative");

@@ -29,7 +29,9 @@ fn spawned_tasks_run_and_join() {
 #[test]
 fn a_panic_stays_in_its_task_and_carries_its_payload() {
     runtime(1).run_on(0, || async {
-        let error = spawn(async { panic!("boom {}", current_shard().unwrap()) }).await.unwrap_err();
+        let error = spawn(async { panic!("boom {}", current_shard().unwrap()) })
+            .await
+            .unwrap_err();
         assert!(error.is_panic());
         assert!(error.to_string().contains("boom shard 0"), "{error}");
         let payload = error.try_into_panic().unwrap();
@@ -113,7 +115,9 @@ fn tasks_can_be_woken_from_any_thread_and_after_their_end() {
 #[test]
 fn a_waker_outlives_its_runtime() {
     let runtime = runtime(1);
-    let waker = runtime.run_on(0, || async { std::future::poll_fn(|cx| std::task::Poll::Ready(cx.waker().clone())).await });
+    let waker = runtime.run_on(0, || async {
+        std::future::poll_fn(|cx| std::task::Poll::Ready(cx.waker().clone())).await
+    });
     runtime.shutdown();
     waker.wake_by_ref();
     let again = Builder::new().shards(1).start().unwrap();
@@ -130,7 +134,12 @@ fn shards_talk_to_each_other_and_stay_apart() {
         let mut visited = Vec::new();
         let handle = Handle::current().unwrap();
         for shard in handle.shards() {
-            visited.push(handle.spawn_on(shard, || async { current_shard().unwrap().index() }).await.unwrap());
+            visited.push(
+                handle
+                    .spawn_on(shard, || async { current_shard().unwrap().index() })
+                    .await
+                    .unwrap(),
+            );
         }
         visited
     });
@@ -142,7 +151,10 @@ fn a_panic_on_another_shard_comes_home_to_who_awaits() {
     let runtime = runtime(2);
     runtime.run_on(0, || async {
         let handle = Handle::current().unwrap();
-        let error = handle.spawn_on(1, || async { panic!("over there") }).await.unwrap_err();
+        let error = handle
+            .spawn_on(1, || async { panic!("over there") })
+            .await
+            .unwrap_err();
         assert!(error.to_string().contains("over there"));
         let missing = handle.spawn_on(9, || async {}).await.unwrap_err();
         assert!(missing.is_cancelled());
@@ -177,11 +189,14 @@ fn a_dropped_sleep_leaves_nothing_behind_and_a_ready_future_beats_its_timeout() 
     runtime(1).run_on(0, || async {
         for _ in 0..10_000 {
             let mut long = Box::pin(sleep(Duration::from_secs(3600)));
-            let polled = std::future::poll_fn(|cx| std::task::Poll::Ready(long.as_mut().poll(cx))).await;
+            let polled =
+                std::future::poll_fn(|cx| std::task::Poll::Ready(long.as_mut().poll(cx))).await;
             assert!(polled.is_pending());
         }
         assert_eq!(timeout(Duration::ZERO, async { 3 }).await, Ok(3));
-        let error = timeout(Duration::from_millis(3), std::future::pending::<()>()).await.unwrap_err();
+        let error = timeout(Duration::from_millis(3), std::future::pending::<()>())
+            .await
+            .unwrap_err();
         assert_eq!(error.limit(), Duration::from_millis(3));
     });
 }
@@ -190,7 +205,11 @@ fn a_dropped_sleep_leaves_nothing_behind_and_a_ready_future_beats_its_timeout() 
 fn an_interval_makes_up_for_missed_ticks_as_it_is_told() {
     runtime(1).run_on(0, || async {
         let period = Duration::from_millis(4);
-        for (policy, grid) in [(MissedTicks::Burst, true), (MissedTicks::Skip, true), (MissedTicks::Delay, false)] {
+        for (policy, grid) in [
+            (MissedTicks::Burst, true),
+            (MissedTicks::Skip, true),
+            (MissedTicks::Delay, false),
+        ] {
             let mut ticks = interval(period).on_missed(policy);
             let first = ticks.tick().await;
             sleep(Duration::from_millis(13)).await;
@@ -204,7 +223,10 @@ fn an_interval_makes_up_for_missed_ticks_as_it_is_told() {
             match policy {
                 MissedTicks::Burst => assert_eq!(third - second, period, "every tick is given"),
                 MissedTicks::Skip | MissedTicks::Delay => {
-                    assert!(third - first > period * 3, "ticks that passed during the sleep are left out");
+                    assert!(
+                        third - first > period * 3,
+                        "ticks that passed during the sleep are left out"
+                    );
                 }
             }
         }
@@ -291,12 +313,11 @@ fn a_panicking_drop_at_shutdown_hurts_nobody_else() {
 
 #[test]
 fn a_start_hook_that_panics_on_one_shard_starts_none() {
-    let up = Arc::new(AtomicUsize::new(0));
-    let seen = up.clone();
+    let up = AtomicUsize::new(0);
     let error = Builder::new()
         .shards(3)
         .on_shard_start(move |shard| {
-            seen.fetch_add(1, Ordering::Relaxed);
+            up.fetch_add(1, Ordering::Relaxed);
             assert_ne!(shard.index(), 1, "not this one");
         })
         .start()
@@ -309,10 +330,17 @@ fn a_start_hook_that_panics_on_one_shard_starts_none() {
 #[test]
 fn values_out_of_range_are_named_with_their_cure() {
     let none = Builder::new().shards(0).start().unwrap_err();
-    assert!(none.is_config() && none.to_string().contains("at least one"), "{none}");
+    assert!(
+        none.is_config() && none.to_string().contains("at least one"),
+        "{none}"
+    );
     let many = Builder::new().shards(5000).start().unwrap_err();
     assert!(many.to_string().contains("5000"), "{many}");
-    let odd = Builder::new().shards(1).link_bytes(5000).start().unwrap_err();
+    let odd = Builder::new()
+        .shards(1)
+        .link_bytes(5000)
+        .start()
+        .unwrap_err();
     assert!(odd.to_string().contains("power of two"), "{odd}");
 }
 
@@ -322,7 +350,9 @@ fn runtimes_may_be_many_repeated_and_nested() {
         let outer = runtime(2);
         let inner = runtime(2);
         let handle = inner.handle().clone();
-        let value = outer.run_on(1, move || async move { handle.spawn_on(0, || async { 9 }).await.unwrap() });
+        let value = outer.run_on(1, move || async move {
+            handle.spawn_on(0, || async { 9 }).await.unwrap()
+        });
         assert_eq!(value, 9);
     }
 }
@@ -338,7 +368,11 @@ fn an_idle_runtime_uses_no_cpu() {
             let name = std::fs::read_to_string(path.join("comm")).unwrap_or_default();
             if name.starts_with("shard-") {
                 let stat = std::fs::read_to_string(path.join("schedstat")).unwrap_or_default();
-                let ns = stat.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0);
+                let ns = stat
+                    .split(' ')
+                    .next()
+                    .and_then(|ns| ns.parse().ok())
+                    .unwrap_or(0);
                 total += Duration::from_nanos(ns);
             }
         }

@@ -1,6 +1,9 @@
 //! The proof that a value may change its thread.
 
-#![expect(unsafe_code, reason = "asserts Send for values that were proved Send when wrapped")]
+#![expect(
+    unsafe_code,
+    reason = "asserts Send for values that were proved Send when wrapped"
+)]
 
 /// Values that may cross from one shard to another: exactly those that are `Send`.
 #[diagnostic::on_unimplemented(

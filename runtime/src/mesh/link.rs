@@ -81,7 +81,9 @@ impl Link {
     #[inline]
     fn push<T: Record>(&mut self, shard: &Shard, build: impl FnOnce() -> T) -> bool {
         let peer = self.peer;
-        let producer = self.producer.get_or_insert_with(|| shard.make_producer(peer));
+        let producer = self
+            .producer
+            .get_or_insert_with(|| shard.make_producer(peer));
         if !self.spill.is_empty() {
             return false;
         }
@@ -105,7 +107,8 @@ impl Link {
                 return false;
             }
         }
-        self.waiting.may_pass(admission.link.map(|(_, ticket)| ticket))
+        self.waiting
+            .may_pass(admission.link.map(|(_, ticket)| ticket))
     }
 }
 
@@ -122,13 +125,17 @@ impl std::fmt::Debug for Link {
 impl Shard {
     /// Sends a message to a resident of a peer if it can be accepted now.
     #[inline]
-    pub(crate) fn try_send_record<T: Record>(&self, peer: ShardId, generation: u64, build: impl FnOnce() -> T) -> bool {
+    pub(crate) fn try_send_record<T: Record>(
+        &self,
+        peer: ShardId,
+        generation: u64,
+        build: impl FnOnce() -> T,
+    ) -> bool {
         let mut link = self.link(peer).borrow_mut();
         // The two looks that decide almost every send: nobody is choked, nobody waits.
-        if !(link.choked.is_empty() && link.waiting.is_empty()) && !link.may_pass(generation, &Admission::default()) {
-            return false;
-        }
-        link.push(self, build)
+        let open = link.choked.is_empty() && link.waiting.is_empty();
+        let may_pass = open || link.may_pass(generation, &Admission::default());
+        may_pass && link.push(self, build)
     }
 
     /// Sends when it is this sender's turn and there is room; until then holds its places.
@@ -140,10 +147,9 @@ impl Shard {
         cx: &Context<'_>,
         build: impl FnOnce() -> T,
     ) -> Poll<()> {
-        if admission.shard != Some(self.number()) {
+        if admission.is_waiting() && admission.shard != Some(self.number()) {
             // The send moved here from another shard: what it held there is given up.
             super::resident::leave(admission);
-            admission.shard = Some(self.number());
         }
         let mut link = self.link(peer).borrow_mut();
         if link.may_pass(generation, admission) && link.push(self, build) {
@@ -151,6 +157,7 @@ impl Shard {
             self.leave_places(admission);
             return Poll::Ready(());
         }
+        admission.shard = Some(self.number());
         if let Some(choked) = link.choked.get(&generation) {
             let ticket = admission.resident.map(|(_, _, ticket)| ticket);
             let ticket = choked.waiting.join(ticket, cx.waker());
@@ -162,7 +169,9 @@ impl Shard {
                 return Poll::Pending;
             }
         }
-        let ticket = link.waiting.join(admission.link.map(|(_, ticket)| ticket), cx.waker());
+        let ticket = link
+            .waiting
+            .join(admission.link.map(|(_, ticket)| ticket), cx.waker());
         admission.link = Some((peer, ticket));
         // The ring is flushed at the end of the turn, and whoever waits at the front is woken when it has room.
         if !link.touched {
@@ -205,7 +214,9 @@ impl Shard {
     pub(crate) fn post_record<T: Record>(&self, peer: ShardId, record: T) {
         let mut link = self.link(peer).borrow_mut();
         let mut record = Some(record);
-        let pushed = link.push(self, || record.take().expect("built once, when there is room"));
+        let pushed = link.push(self, || {
+            record.take().expect("built once, when there is room")
+        });
         if let Some(record) = record {
             debug_assert!(!pushed, "a record that was pushed was taken");
             link.spill.push_back(Box::new(record));
@@ -221,8 +232,15 @@ impl Shard {
     pub(crate) fn publish_link(&self, peer: ShardId) -> bool {
         let mut link = self.link(peer).borrow_mut();
         link.touched = false;
-        let Link { producer, spill, waiting, .. } = &mut *link;
-        let Some(producer) = producer else { return false };
+        let Link {
+            producer,
+            spill,
+            waiting,
+            ..
+        } = &mut *link;
+        let Some(producer) = producer else {
+            return false;
+        };
         while let Some(record) = spill.pop_front() {
             if let Err(record) = record.retry(producer) {
                 spill.push_front(record);
@@ -265,7 +283,12 @@ impl Record for Choke {
         let waiting = match self.pause {
             Pause::Begin => {
                 let choked = link.choked.entry(self.generation);
-                choked.or_insert_with(|| Choked { paused: true, waiting: Rc::default() }).paused = true;
+                choked
+                    .or_insert_with(|| Choked {
+                        paused: true,
+                        waiting: Rc::default(),
+                    })
+                    .paused = true;
                 None
             }
             Pause::End => {
@@ -278,11 +301,18 @@ impl Record for Choke {
                 }
                 waiting
             }
-            Pause::Gone => link.choked.remove(&self.generation).map(|choked| choked.waiting),
+            Pause::Gone => link
+                .choked
+                .remove(&self.generation)
+                .map(|choked| choked.waiting),
         };
         drop(link);
         if let Some(waiting) = waiting {
-            if self.pause == Pause::Gone { waiting.wake_all() } else { waiting.wake_front() }
+            if self.pause == Pause::Gone {
+                waiting.wake_all();
+            } else {
+                waiting.wake_front();
+            }
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Typed records: into a ring, out of it, or into the spill queue.
 
-#![expect(unsafe_code, reason = "reads records back as the type their vtable was made for")]
+#![expect(
+    unsafe_code,
+    reason = "reads records back as the type their vtable was made for"
+)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -40,11 +43,17 @@ pub(crate) fn push<T: Record>(producer: &mut Producer, build: impl FnOnce() -> T
 }
 
 fn inline_vtable<T: Record>() -> &'static RecordVtable {
-    &RecordVtable { deliver: deliver_inline::<T>, discard: discard::<T> }
+    &RecordVtable {
+        deliver: deliver_inline::<T>,
+        discard: discard::<T>,
+    }
 }
 
 fn boxed_vtable<T: Record>() -> &'static RecordVtable {
-    &RecordVtable { deliver: deliver_boxed::<T>, discard: discard::<Box<T>> }
+    &RecordVtable {
+        deliver: deliver_boxed::<T>,
+        discard: discard::<Box<T>>,
+    }
 }
 
 /// # Safety
@@ -72,7 +81,11 @@ unsafe fn deliver_boxed<T: Record>(payload: *mut u8, context: *const ()) {
 /// A record's arrival may drop a user's value, which may panic; that must not end the shard.
 #[inline]
 fn arrive<T: Record>(record: T, arrival: &Arrival<'_>) {
-    if catch_unwind(AssertUnwindSafe(|| record.arrive(arrival.shard, arrival.from))).is_err() {
+    if catch_unwind(AssertUnwindSafe(|| {
+        record.arrive(arrival.shard, arrival.from);
+    }))
+    .is_err()
+    {
         arrival.shard.count_stray_panic();
     }
 }
@@ -98,7 +111,11 @@ impl<T: Record> Spilled for T {
         // The box travels as it is: no second allocation, and the receiver frees it.
         // SAFETY: the vtable is the one made for `Box<T>`.
         let pushed = unsafe {
-            producer.try_push(boxed_vtable::<T>(), || record.take().expect("a record is built once, when there is room"))
+            producer.try_push(boxed_vtable::<T>(), || {
+                record
+                    .take()
+                    .expect("a record is built once, when there is room")
+            })
         };
         match record {
             Some(record) if !pushed => Err(record),

@@ -11,7 +11,10 @@
 //! record, elsewhere it submits a job. A slot polled away from its shard moves its wait there: a small task on the
 //! slot's shard waits in its place and passes the value on.
 
-#![expect(unsafe_code, reason = "stores values of any type in fixed slots, typed by generation")]
+#![expect(
+    unsafe_code,
+    reason = "stores values of any type in fixed slots, typed by generation"
+)]
 
 use std::cell::Cell;
 use std::fmt;
@@ -53,7 +56,11 @@ pub struct ReplyKey<T> {
 
 /// The way to the asker. The fields of a [`Place`] stand here one by one so that the tag fits beside them.
 enum Way<T> {
-    Slot { shard: ShardNumber, slot: u32, generation: u64 },
+    Slot {
+        shard: ShardNumber,
+        slot: u32,
+        generation: u64,
+    },
     Outside(oneshot::Sender<T>),
 }
 
@@ -72,10 +79,14 @@ struct Place {
 pub type OutsideReply<T> = oneshot::Receiver<T>;
 
 /// Opens an answer for a caller on any thread. Costs one allocation, which a slot does not.
-#[must_use]
 pub fn open_outside<T: 'static>() -> (OutsideReply<T>, ReplyKey<T>) {
     let (sender, receiver) = oneshot::channel::<T>();
-    (receiver, ReplyKey { way: Way::Outside(sender) })
+    (
+        receiver,
+        ReplyKey {
+            way: Way::Outside(sender),
+        },
+    )
 }
 
 /// Opens a slot on the calling shard; `None` on a thread that is no shard.
@@ -85,9 +96,24 @@ pub fn open<T: 'static>() -> Option<(ReplySlot<T>, ReplyKey<T>)> {
     context::with(|shard| {
         let generation = shard.next_generation();
         let slot = shard.replies().borrow_mut().insert(generation);
-        let place = Place { generation, slot, shard: shard.number() };
-        let way = Way::Slot { shard: place.shard, slot, generation };
-        (ReplySlot { place, value: PhantomData, courier: None }, ReplyKey { way })
+        let place = Place {
+            generation,
+            slot,
+            shard: shard.number(),
+        };
+        let way = Way::Slot {
+            shard: place.shard,
+            slot,
+            generation,
+        };
+        (
+            ReplySlot {
+                place,
+                value: PhantomData,
+                courier: None,
+            },
+            ReplyKey { way },
+        )
     })
 }
 
@@ -96,8 +122,16 @@ impl<T: 'static> ReplyKey<T> {
     #[must_use]
     pub fn is_wanted(&self) -> bool {
         match self.way {
-            Way::Slot { shard: number, slot, generation } => {
-                let place = Place { generation, slot, shard: number };
+            Way::Slot {
+                shard: number,
+                slot,
+                generation,
+            } => {
+                let place = Place {
+                    generation,
+                    slot,
+                    shard: number,
+                };
                 let known = context::with(|shard| {
                     (shard.number() == number).then(|| shard.replies().borrow().is_open(place))
                 });
@@ -114,7 +148,15 @@ impl<T: 'static> ReplyKey<T> {
     #[inline]
     pub fn send(self, value: T) {
         let place = match self.way {
-            Way::Slot { shard, slot, generation } => Place { generation, slot, shard },
+            Way::Slot {
+                shard,
+                slot,
+                generation,
+            } => Place {
+                generation,
+                slot,
+                shard,
+            },
             Way::Outside(sender) => {
                 // The asker is gone: nobody wants the value.
                 drop(sender.send(value));
@@ -134,7 +176,13 @@ impl<T: 'static> ReplyKey<T> {
             }
         });
         if let Some(value) = value {
-            send_away(Answer { place, value: AssertSend(value) }, peer);
+            send_away(
+                Answer {
+                    place,
+                    value: AssertSend(value),
+                },
+                peer,
+            );
         }
     }
 }
@@ -207,7 +255,14 @@ impl<T: 'static> ReplySlot<T> {
         let place = self.place;
         let receiver = self.courier.get_or_insert_with(|| {
             let (sender, receiver) = oneshot::channel();
-            let waiting = AssertSend((ReplySlot { place, value: PhantomData, courier: None }, sender));
+            let waiting = AssertSend((
+                ReplySlot {
+                    place,
+                    value: PhantomData,
+                    courier: None,
+                },
+                sender,
+            ));
             let job = Box::new(move || {
                 let (slot, sender): (Self, oneshot::Sender<T>) = waiting.into_inner();
                 let courier = async move {
@@ -234,7 +289,9 @@ impl<T: 'static> Future for ReplySlot<T> {
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
         if self.courier.is_none() {
-            let here = context::with(|shard| (shard.number() == self.place.shard).then(|| self.poll_here(shard, cx)));
+            let here = context::with(|shard| {
+                (shard.number() == self.place.shard).then(|| self.poll_here(shard, cx))
+            });
             if let Some(polled) = here.flatten() {
                 return polled;
             }
@@ -260,13 +317,13 @@ impl<T> Drop for ReplySlot<T> {
             }
             own
         });
-        if here != Some(true) {
-            if let Some(shared) = registry::shared(place.shard) {
-                // A shard that is gone has no slots left to give up.
-                drop(shared.submit(Box::new(move || {
-                    context::with(|shard| give_up(shard, place));
-                })));
-            }
+        if here != Some(true)
+            && let Some(shared) = registry::shared(place.shard)
+        {
+            // A shard that is gone has no slots left to give up.
+            drop(shared.submit(Box::new(move || {
+                context::with(|shard| give_up(shard, place));
+            })));
         }
     }
 }
@@ -346,13 +403,19 @@ impl Drop for Filled {
 
 impl fmt::Debug for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entry").field("generation", &self.generation).finish_non_exhaustive()
+        f.debug_struct("Entry")
+            .field("generation", &self.generation)
+            .finish_non_exhaustive()
     }
 }
 
 impl Replies {
     pub(crate) fn new() -> Self {
-        Self { entries: Vec::new(), free: NO_SLOT, open: 0 }
+        Self {
+            entries: Vec::new(),
+            free: NO_SLOT,
+            open: 0,
+        }
     }
 
     /// How many askers wait or have an answer to fetch.
@@ -370,17 +433,25 @@ impl Replies {
             entry.generation = generation;
             return slot;
         }
-        self.entries.push(Entry { generation, content: Content::Waiting(None), next_free: NO_SLOT });
+        self.entries.push(Entry {
+            generation,
+            content: Content::Waiting(None),
+            next_free: NO_SLOT,
+        });
         u32::try_from(self.entries.len() - 1).expect("fewer slots than bytes of memory")
     }
 
     #[inline]
     fn entry(&mut self, place: Place) -> Option<&mut Entry> {
-        self.entries.get_mut(place.slot as usize).filter(|entry| entry.generation == place.generation)
+        self.entries
+            .get_mut(place.slot as usize)
+            .filter(|entry| entry.generation == place.generation)
     }
 
     fn is_open(&self, place: Place) -> bool {
-        self.entries.get(place.slot as usize).is_some_and(|entry| entry.generation == place.generation)
+        self.entries
+            .get(place.slot as usize)
+            .is_some_and(|entry| entry.generation == place.generation)
     }
 
     fn is_filled(&self, place: Place) -> bool {
@@ -396,7 +467,9 @@ impl Replies {
     #[inline]
     unsafe fn fill<T: 'static>(&mut self, place: Place, value: &mut Option<T>) -> Option<Waker> {
         let entry = self.entry(place)?;
-        let Content::Waiting(waker) = &mut entry.content else { return None };
+        let Content::Waiting(waker) = &mut entry.content else {
+            return None;
+        };
         let waker = waker.take();
         if let Some(value) = value.take() {
             entry.content = Content::Filled(store(value));
@@ -408,7 +481,9 @@ impl Replies {
     /// * `place` was opened for `T`.
     #[inline]
     unsafe fn poll<T: 'static>(&mut self, place: Place, waker: &Waker) -> Poll<Option<T>> {
-        let Some(entry) = self.entry(place) else { return Poll::Ready(None) };
+        let Some(entry) = self.entry(place) else {
+            return Poll::Ready(None);
+        };
         match &mut entry.content {
             Content::Waiting(Some(known)) if known.will_wake(waker) => Poll::Pending,
             Content::Waiting(known) => {
@@ -446,12 +521,20 @@ fn store<T>(value: T) -> Filled {
     if const { is_inline::<T>() } {
         // SAFETY: `is_inline` says that a `T` fits and is aligned.
         unsafe { target.write(value) };
-        Filled { storage, drop_in_place: drop_inline::<T>, taken: Cell::new(false) }
+        Filled {
+            storage,
+            drop_in_place: drop_inline::<T>,
+            taken: Cell::new(false),
+        }
     } else {
         let boxed = Box::into_raw(Box::new(value));
         // SAFETY: a pointer fits and is aligned.
         unsafe { target.cast::<*mut T>().write(boxed) };
-        Filled { storage, drop_in_place: drop_boxed::<T>, taken: Cell::new(false) }
+        Filled {
+            storage,
+            drop_in_place: drop_boxed::<T>,
+            taken: Cell::new(false),
+        }
     }
 }
 

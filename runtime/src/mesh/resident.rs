@@ -10,7 +10,10 @@
 //! practice (a billion a second for five hundred years). An id with generation `g` is made once, by `settle::<R>`, so a
 //! table entry with generation `g` holds an `R`.
 
-#![expect(unsafe_code, reason = "reads table entries back as the type their id proves")]
+#![expect(
+    unsafe_code,
+    reason = "reads table entries back as the type their id proves"
+)]
 
 use std::any::Any;
 use std::fmt;
@@ -64,7 +67,15 @@ impl Origin {
 
     fn post<R: Resident>(self, resident: ResidentId<R>, pause: Pause) {
         if let Self::Peer(peer) = self {
-            context::with(|shard| shard.post_record(peer, Choke { generation: resident.generation, pause }));
+            context::with(|shard| {
+                shard.post_record(
+                    peer,
+                    Choke {
+                        generation: resident.generation,
+                        pause,
+                    },
+                );
+            });
         }
     }
 }
@@ -125,7 +136,10 @@ impl<R: ?Sized> ResidentId<R> {
             if shard.number() == self.shard {
                 Route::Here
             } else {
-                shard.team().place(self.shard).map_or(Route::Outside, Route::Peer)
+                shard
+                    .team()
+                    .place(self.shard)
+                    .map_or(Route::Outside, Route::Peer)
             }
         })
         .unwrap_or(Route::Outside)
@@ -149,7 +163,10 @@ impl<R: Resident> ResidentId<R> {
             if shard.number() != self.shard {
                 return None;
             }
-            let pointer = shard.residents().borrow().find(self.slot, self.generation)?;
+            let pointer = shard
+                .residents()
+                .borrow()
+                .find(self.slot, self.generation)?;
             // SAFETY:
             // * the entry's generation is the id's, so the pointer came from an `Rc<R>` (module docs);
             // * an evicted resident is dropped by the loop at the end of the turn, and the loop is below us on the
@@ -168,9 +185,18 @@ impl<R: Resident> ResidentId<R> {
     #[inline]
     pub fn try_send(self, build: impl FnOnce() -> R::Message) -> Result<(), Refusal> {
         context::with(|shard| {
-            let Some(peer) = shard.team().place(self.shard) else { return Err(Refusal::Gone) };
-            let record = || Delivery { id: self, message: build() };
-            if shard.try_send_record(peer, self.generation, record) { Ok(()) } else { Err(Refusal::Full) }
+            let Some(peer) = shard.team().place(self.shard) else {
+                return Err(Refusal::Gone);
+            };
+            let record = || Delivery {
+                id: self,
+                message: build(),
+            };
+            if shard.try_send_record(peer, self.generation, record) {
+                Ok(())
+            } else {
+                Err(Refusal::Full)
+            }
         })
         .unwrap_or(Err(Refusal::Gone))
     }
@@ -184,9 +210,16 @@ impl<R: Resident> ResidentId<R> {
         build: impl FnOnce() -> R::Message,
     ) -> Poll<Result<(), Refusal>> {
         context::with(|shard| {
-            let Some(peer) = shard.team().place(self.shard) else { return Poll::Ready(Err(Refusal::Gone)) };
-            let record = || Delivery { id: self, message: build() };
-            shard.poll_send_record(peer, self.generation, admission, cx, record).map(Ok)
+            let Some(peer) = shard.team().place(self.shard) else {
+                return Poll::Ready(Err(Refusal::Gone));
+            };
+            let record = || Delivery {
+                id: self,
+                message: build(),
+            };
+            shard
+                .poll_send_record(peer, self.generation, admission, cx, record)
+                .map(Ok)
         })
         .unwrap_or(Poll::Ready(Err(Refusal::Gone)))
     }
@@ -214,7 +247,9 @@ impl<R: Resident> ResidentId<R> {
         // The message is in a cell so that a closed queue, which gives the job back, gives the message back too.
         let cell = std::sync::Arc::new(std::sync::Mutex::new(Some(message)));
         let take = |cell: &std::sync::Mutex<Option<R::Message>>| {
-            cell.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
+            cell.lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .take()
         };
         let theirs = cell.clone();
         let submitted = registry::shared(self.shard).is_some_and(|shared| {
@@ -225,7 +260,11 @@ impl<R: Resident> ResidentId<R> {
             };
             shared.submit(Box::new(job)).is_ok()
         });
-        if submitted { Ok(()) } else { take(&cell).map_or(Ok(()), Err) }
+        if submitted {
+            Ok(())
+        } else {
+            take(&cell).map_or(Ok(()), Err)
+        }
     }
 
     /// Runs a closure on the resident's shard, from any thread.
@@ -244,7 +283,9 @@ impl<R: Resident> ResidentId<R> {
     #[must_use]
     pub fn enter_outside(self) -> Option<OutsidePass> {
         let shared = registry::shared(self.shard)?;
-        shared.enter_outside(OUTSIDE_MAX).then_some(OutsidePass { shared })
+        shared
+            .enter_outside(OUTSIDE_MAX)
+            .then_some(OutsidePass { shared })
     }
 
     /// The resident's place in the calling shard's runtime; `None` elsewhere.
@@ -257,7 +298,9 @@ impl<R: Resident> ResidentId<R> {
 /// Gives up the places of a send that was dropped while it waited, from any thread.
 pub fn leave(admission: &mut Admission) {
     let mut held = std::mem::take(admission);
-    let Some(number) = held.shard.filter(|_| held.is_waiting()) else { return };
+    let Some(number) = held.shard.filter(|_| held.is_waiting()) else {
+        return;
+    };
     let here = context::with(|shard| {
         let own = shard.number() == number;
         if own {
@@ -265,14 +308,13 @@ pub fn leave(admission: &mut Admission) {
         }
         own
     });
-    if here != Some(true) {
-        if let Some(shared) = registry::shared(number) {
+    if here != Some(true)
+        && let Some(shared) = registry::shared(number) {
             // A shard that is gone has no places left.
             drop(shared.submit(Box::new(move || {
                 context::with(|shard| shard.leave_places(&mut held));
             })));
         }
-    }
 }
 
 /// The most messages that threads outside the runtime may have on their way to one shard without waiting for them.
@@ -299,7 +341,12 @@ pub fn settle<R: Resident>(resident: Rc<R>) -> ResidentId<R> {
     context::with(|shard| {
         let generation = shard.next_generation();
         let slot = shard.residents().borrow_mut().insert(generation, resident);
-        ResidentId { generation, slot, shard: shard.number(), resident: PhantomData }
+        ResidentId {
+            generation,
+            slot,
+            shard: shard.number(),
+            resident: PhantomData,
+        }
     })
     .unwrap_or_else(|| panic!("residents settle on shards: this thread is none"))
 }
@@ -308,7 +355,10 @@ pub fn settle<R: Resident>(resident: Rc<R>) -> ResidentId<R> {
 pub fn evict<R: Resident>(id: ResidentId<R>) {
     context::with(|shard| {
         if shard.number() == id.shard {
-            let evicted = shard.residents().borrow_mut().remove(id.slot, id.generation);
+            let evicted = shard
+                .residents()
+                .borrow_mut()
+                .remove(id.slot, id.generation);
             if let Some(evicted) = evicted {
                 shard.bury(evicted);
             }
@@ -361,7 +411,11 @@ struct Entry {
 impl Residents {
     fn insert<R: Resident>(&mut self, generation: u64, resident: Rc<R>) -> u32 {
         let value = NonNull::from(&*resident).cast::<()>();
-        let entry = Entry { generation, owner: Some(resident), value };
+        let entry = Entry {
+            generation,
+            owner: Some(resident),
+            value,
+        };
         if let Some(slot) = self.free.pop() {
             self.entries[slot as usize] = entry;
             return slot;
@@ -377,7 +431,10 @@ impl Residents {
     }
 
     fn remove(&mut self, slot: u32, generation: u64) -> Option<Rc<dyn Any>> {
-        let entry = self.entries.get_mut(slot as usize).filter(|entry| entry.generation == generation)?;
+        let entry = self
+            .entries
+            .get_mut(slot as usize)
+            .filter(|entry| entry.generation == generation)?;
         entry.generation = 0;
         self.free.push(slot);
         entry.owner.take()
@@ -386,6 +443,9 @@ impl Residents {
     /// Takes every value out, for teardown.
     pub(crate) fn drain(&mut self) -> Vec<Rc<dyn Any>> {
         self.free.clear();
-        self.entries.drain(..).filter_map(|entry| entry.owner).collect()
+        self.entries
+            .drain(..)
+            .filter_map(|entry| entry.owner)
+            .collect()
     }
 }

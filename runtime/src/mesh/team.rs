@@ -30,7 +30,9 @@ impl Team {
         for (place, number) in (0_u16..).zip(&numbers) {
             places[usize::from(number.index())] = place;
         }
-        let rings = (0..numbers.len() * numbers.len()).map(|_| OnceLock::new()).collect();
+        let rings = (0..numbers.len() * numbers.len())
+            .map(|_| OnceLock::new())
+            .collect();
         Self {
             numbers,
             places,
@@ -58,12 +60,14 @@ impl Team {
     }
 
     pub(crate) fn shared(&self, shard: ShardId) -> &'static SharedShard {
-        registry::shared(self.numbers[shard.index()]).expect("the shards of a team hold their numbers")
+        registry::shared(self.numbers[shard.index()])
+            .expect("the shards of a team hold their numbers")
     }
 
     /// The ring of a pair; made here if the sender asks for the first time.
     pub(crate) fn ring_or_make(&self, from: ShardId, to: ShardId) -> &Arc<RingShared> {
-        self.slot(from, to).get_or_init(|| Arc::new(RingShared::new(self.link_bytes)))
+        self.slot(from, to)
+            .get_or_init(|| Arc::new(RingShared::new(self.link_bytes)))
     }
 
     /// The ring of a pair, if anything was ever sent on it.
@@ -86,7 +90,10 @@ impl Team {
     /// Asks every shard to stop; with a payload if one of them failed. The first failure is kept.
     pub(crate) fn stop(&self, failure: Option<Box<dyn std::any::Any + Send>>) {
         if let Some(failure) = failure {
-            self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
+            self.failure
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .get_or_insert(failure);
         }
         // ORDERING: Release; pairs with the load in `is_stopping`. The wake-up itself is carried by the handshake.
         self.stopping.store(1, Ordering::Release);
@@ -99,7 +106,10 @@ impl Team {
     }
 
     pub(crate) fn take_failure(&self) -> Option<Box<dyn std::any::Any + Send>> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
     }
 
     /// One more shard holds no tasks and no I/O. It goes on serving its peers until all are quiet.
@@ -127,6 +137,8 @@ impl Team {
 
 impl std::fmt::Debug for Team {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Team").field("numbers", &self.numbers).finish_non_exhaustive()
+        f.debug_struct("Team")
+            .field("numbers", &self.numbers)
+            .finish_non_exhaustive()
     }
 }

@@ -53,14 +53,13 @@ impl WaitList {
     /// Takes a place at the back, or keeps the one held, to be woken through the waker.
     pub fn join(&self, ticket: Option<Ticket>, waker: &Waker) -> Ticket {
         let mut waiting = self.waiting.borrow_mut();
-        if let Some(ticket) = ticket {
-            if let Ok(index) = waiting.binary_search_by_key(&ticket, |entry| entry.0) {
+        if let Some(ticket) = ticket
+            && let Ok(index) = waiting.binary_search_by_key(&ticket, |entry| entry.0) {
                 if !waiting[index].1.will_wake(waker) {
                     waiting[index].1 = waker.clone();
                 }
                 return ticket;
             }
-        }
         let ticket = Ticket(self.next.replace(self.next.get() + 1));
         waiting.push_back((ticket, waker.clone()));
         ticket
@@ -77,7 +76,11 @@ impl WaitList {
     /// Wakes the task at the front, which keeps its place until it leaves.
     pub fn wake_front(&self) {
         // Cloned out of the borrow: waking may run foreign code.
-        let front = self.waiting.borrow().front().map(|(_, waker)| waker.clone());
+        let front = self
+            .waiting
+            .borrow()
+            .front()
+            .map(|(_, waker)| waker.clone());
         if let Some(waker) = front {
             waker.wake();
         }
@@ -85,7 +88,12 @@ impl WaitList {
 
     /// Wakes everybody, for when there is nothing to wait for any more.
     pub fn wake_all(&self) {
-        let wakers: Vec<Waker> = self.waiting.borrow().iter().map(|(_, waker)| waker.clone()).collect();
+        let wakers: Vec<Waker> = self
+            .waiting
+            .borrow()
+            .iter()
+            .map(|(_, waker)| waker.clone())
+            .collect();
         wakers.into_iter().for_each(Waker::wake);
     }
 }

@@ -25,7 +25,10 @@ pub(crate) struct Entered<'a> {
 }
 
 pub(crate) fn enter(shard: &Shard) -> Entered<'_> {
-    Entered { previous: CURRENT.replace(shard), shard: PhantomData }
+    Entered {
+        previous: CURRENT.replace(shard),
+        shard: PhantomData,
+    }
 }
 
 impl Drop for Entered<'_> {

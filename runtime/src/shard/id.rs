@@ -43,7 +43,10 @@ pub struct ShardNumber(u16);
 
 impl ShardNumber {
     pub(crate) fn new(index: u16) -> Self {
-        debug_assert!(index < SHARD_NUMBER_COUNT, "shard number {index} is out of range");
+        debug_assert!(
+            index < SHARD_NUMBER_COUNT,
+            "shard number {index} is out of range"
+        );
         Self(index)
     }
 

@@ -11,8 +11,8 @@ mod id;
 pub(crate) mod registry;
 mod teardown;
 
-pub use id::ShardId;
 pub(crate) use id::SHARD_NUMBER_COUNT;
+pub use id::ShardId;
 pub use id::ShardNumber;
 
 use std::any::{Any, TypeId};
@@ -89,6 +89,8 @@ pub(crate) struct Shard {
     /// Records were left in a ring at the end of its share of the turn.
     unfinished: Cell<bool>,
     stray_panics: Cell<u64>,
+    /// Visits to the kernel.
+    enters: Cell<u64>,
 }
 
 /// What a shard needs to know to be made.
@@ -143,6 +145,7 @@ impl Shard {
             reported_quiet: Cell::new(false),
             unfinished: Cell::new(false),
             stray_panics: Cell::new(0),
+            enters: Cell::new(0),
         })
     }
 
@@ -192,9 +195,14 @@ impl Shard {
     /// Takes records of one peer; true if some were left.
     fn take_from(&self, from: ShardId, consumer: &mut Option<Consumer>) -> bool {
         if consumer.is_none() {
-            *consumer = self.team.ring(from, self.id).map(|ring| Consumer::new(ring.clone()));
+            *consumer = self
+                .team
+                .ring(from, self.id)
+                .map(|ring| Consumer::new(ring.clone()));
         }
-        let Some(consumer) = consumer else { return false };
+        let Some(consumer) = consumer else {
+            return false;
+        };
         let arrival = Arrival { shard: self, from };
         let drained = record::drain(consumer, RECORDS_PER_TURN, &arrival);
         if drained.sender_wants_room {
@@ -215,7 +223,9 @@ impl Shard {
     /// Polls ready tasks, those that become ready meanwhile included, until none is left or the turn has had its share.
     fn run_tasks(&self) {
         for polled in 1..=TASKS_PER_TURN {
-            let Some(task) = self.tasks.borrow_mut().pop_ready() else { break };
+            let Some(task) = self.tasks.borrow_mut().pop_ready() else {
+                break;
+            };
             self.run_task(task);
             if polled % POLLS_PER_CLOCK == 0 && self.clock.now_ns() - self.now_ns.get() > TURN_NS {
                 break;
@@ -271,7 +281,9 @@ impl Shard {
             return;
         }
         loop {
-            let Some(body) = self.graveyard.borrow_mut().pop() else { return };
+            let Some(body) = self.graveyard.borrow_mut().pop() else {
+                return;
+            };
             self.contain(|| drop(body));
         }
     }
@@ -324,6 +336,7 @@ impl Shard {
 
     /// One visit to the kernel: submits, waits as told, reaps, and acts on what came back.
     fn enter(&self, wait: Wait, effects: &mut Effects) {
+        self.enters.set(self.enters.get() + 1);
         let result = self.driver.borrow_mut().turn(wait, effects);
         if let Err(error) = result {
             // The ring itself is broken: no operation of this shard can complete any more.
@@ -432,9 +445,16 @@ impl Shard {
         F: Future + 'static,
         F::Output: 'static,
     {
-        let slot = self.tasks.borrow().next_slot().expect("a shard holds at most 4 194 304 tasks");
+        let slot = self
+            .tasks
+            .borrow()
+            .next_slot()
+            .expect("a shard holds at most 4 194 304 tasks");
         // The lower half is the task's generation; zero marks free slots.
-        #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is wanted")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "the lower half is what is wanted"
+        )]
         let generation = loop {
             let generation = self.next_generation() as u32;
             if generation != 0 {
@@ -475,14 +495,18 @@ impl Shard {
 
     pub(crate) fn extension<T: 'static>(&self, make: impl FnOnce() -> T) -> Rc<T> {
         let find = |extensions: &[(TypeId, Rc<dyn Any>)]| {
-            let (_, found) = extensions.iter().find(|(known, _)| *known == TypeId::of::<T>())?;
+            let (_, found) = extensions
+                .iter()
+                .find(|(known, _)| *known == TypeId::of::<T>())?;
             found.clone().downcast::<T>().ok()
         };
         if let Some(found) = find(&self.extensions.borrow()) {
             return found;
         }
         let made = Rc::new(make());
-        self.extensions.borrow_mut().push((TypeId::of::<T>(), made.clone()));
+        self.extensions
+            .borrow_mut()
+            .push((TypeId::of::<T>(), made.clone()));
         made
     }
 }
@@ -498,7 +522,54 @@ impl Drop for Shard {
 
 impl fmt::Debug for Shard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shard").field("id", &self.id).field("number", &self.number()).finish_non_exhaustive()
+        f.debug_struct("Shard")
+            .field("id", &self.id)
+            .field("number", &self.number())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a shard has in hand, and has seen so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ShardCounts {
+    /// Tasks that have not ended.
+    pub tasks: usize,
+    /// Timers that have not fired.
+    pub timers: usize,
+    /// Askers that wait, or have an answer to fetch.
+    pub open_replies: usize,
+    /// I/O operations the kernel, or the queue to it, holds; one of them is the doorbell's.
+    pub live_operations: usize,
+    /// Visits to the kernel.
+    pub enters: u64,
+    /// Panics of drops and wakers that the loop contained.
+    pub stray_panics: u64,
+}
+
+impl ShardCounts {
+    /// The counts of the shard that the calling thread runs; `None` if it runs none.
+    ///
+    /// # Examples
+    /// ```
+    /// # let runtime = greenroom_runtime::Builder::new().shards(1).start()?;
+    /// let counts = runtime.run_on(0, || async { greenroom_runtime::ShardCounts::current() });
+    /// assert!(counts.unwrap().tasks >= 1);
+    /// # Ok::<(), greenroom_runtime::StartError>(())
+    /// ```
+    #[must_use]
+    pub fn current() -> Option<Self> {
+        context::with(|shard| {
+            let driver = shard.driver.borrow();
+            Self {
+                tasks: shard.tasks.borrow().len(),
+                timers: shard.timers.borrow().len(),
+                open_replies: shard.replies.borrow().open(),
+                live_operations: driver.live_ops(),
+                enters: shard.enters.get(),
+                stray_panics: shard.stray_panics.get(),
+            }
+        })
     }
 }
 
@@ -525,5 +596,6 @@ pub fn current_shard() -> Option<ShardId> {
 /// If the calling thread is no shard.
 #[track_caller]
 pub fn extension<T: 'static>(make: impl FnOnce() -> T) -> Rc<T> {
-    context::with(|shard| shard.extension(make)).unwrap_or_else(|| panic!("shard state was asked for on a thread that is no shard"))
+    context::with(|shard| shard.extension(make))
+        .unwrap_or_else(|| panic!("shard state was asked for on a thread that is no shard"))
 }

@@ -40,7 +40,10 @@ pub(crate) struct SharedShard {
 static TABLE: [OnceLock<&'static SharedShard>; SHARD_NUMBER_COUNT as usize] =
     [const { OnceLock::new() }; SHARD_NUMBER_COUNT as usize];
 
-static NUMBERS: Mutex<Numbers> = Mutex::new(Numbers { unused: Vec::new(), next: 0 });
+static NUMBERS: Mutex<Numbers> = Mutex::new(Numbers {
+    unused: Vec::new(),
+    next: 0,
+});
 
 #[derive(Debug)]
 struct Numbers {
@@ -66,8 +69,12 @@ impl Lease {
                 next
             })
         })?;
-        let shared = TABLE[usize::from(index)].get_or_init(|| Box::leak(Box::new(SharedShard::new())));
-        Some(Self { number: ShardNumber::new(index), shared })
+        let shared =
+            TABLE[usize::from(index)].get_or_init(|| Box::leak(Box::new(SharedShard::new())));
+        Some(Self {
+            number: ShardNumber::new(index),
+            shared,
+        })
     }
 
     pub(crate) fn number(&self) -> ShardNumber {
@@ -81,7 +88,11 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        NUMBERS.lock().unwrap_or_else(PoisonError::into_inner).unused.push(self.number.index());
+        NUMBERS
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .unused
+            .push(self.number.index());
     }
 }
 
@@ -132,9 +143,11 @@ impl SharedShard {
     /// Counts one more message from outside, unless there are `max` already.
     pub(crate) fn enter_outside(&self, max: usize) -> bool {
         // ORDERING: Relaxed; a bound, which publishes nothing.
-        let counted = self.outside.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
-            (count < max).then_some(count + 1)
-        });
+        let counted = self
+            .outside
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
+                (count < max).then_some(count + 1)
+            });
         counted.is_ok()
     }
 
@@ -153,7 +166,9 @@ impl SharedShard {
 
 impl std::fmt::Debug for SharedShard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SharedShard").field("handshake", &self.handshake).finish_non_exhaustive()
+        f.debug_struct("SharedShard")
+            .field("handshake", &self.handshake)
+            .finish_non_exhaustive()
     }
 }
 
@@ -164,9 +179,9 @@ pub(crate) fn shared(number: ShardNumber) -> Option<&'static SharedShard> {
 
 /// Wakes a task of another shard; does nothing if the task or the shard is gone.
 pub(crate) fn wake_remote(id: TaskId) {
-    if let Some(shared) = shared(id.shard()) {
-        if shared.wakes.push(id.slot(), id.generation()) {
-            shared.notify();
-        }
+    if let Some(shared) = shared(id.shard())
+        && shared.wakes.push(id.slot(), id.generation())
+    {
+        shared.notify();
     }
 }

@@ -52,7 +52,9 @@ impl Shard {
         loop {
             let slot = self.tasks.borrow().any_slot();
             let Some(slot) = slot else { break };
-            let Some(task) = self.tasks.borrow_mut().lend(slot) else { break };
+            let Some(task) = self.tasks.borrow_mut().lend(slot) else {
+                break;
+            };
             if let Some(payload) = task.clear() {
                 drop(payload);
                 self.count_stray_panic();

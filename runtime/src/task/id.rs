@@ -20,7 +20,10 @@ pub(crate) struct TaskId(u64);
 impl TaskId {
     pub(crate) fn new(shard: ShardNumber, slot: u32, generation: u32) -> Self {
         debug_assert!(slot < SLOT_COUNT_MAX, "slot {slot} does not fit");
-        debug_assert!(u32::from(shard.index()) < 1 << SHARD_BITS, "shard {shard:?} does not fit");
+        debug_assert!(
+            u32::from(shard.index()) < 1 << SHARD_BITS,
+            "shard {shard:?} does not fit"
+        );
         Self(u64::from(generation) << 32 | u64::from(shard.index()) << SLOT_BITS | u64::from(slot))
     }
 
@@ -52,9 +55,17 @@ mod tests {
 
     #[test]
     fn parts_survive_packing() {
-        for (shard, slot, generation) in [(0, 0, 0), (1023, SLOT_COUNT_MAX - 1, u32::MAX), (7, 12_345, 1 << 31)] {
-            let id = TaskId::from_bits(TaskId::new(ShardNumber::new(shard), slot, generation).bits());
-            assert_eq!((id.shard().index(), id.slot(), id.generation()), (shard, slot, generation));
+        for (shard, slot, generation) in [
+            (0, 0, 0),
+            (1023, SLOT_COUNT_MAX - 1, u32::MAX),
+            (7, 12_345, 1 << 31),
+        ] {
+            let id =
+                TaskId::from_bits(TaskId::new(ShardNumber::new(shard), slot, generation).bits());
+            assert_eq!(
+                (id.shard().index(), id.slot(), id.generation()),
+                (shard, slot, generation)
+            );
         }
     }
 }

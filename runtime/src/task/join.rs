@@ -32,11 +32,16 @@ pub struct JoinHandle<T> {
 impl<T: 'static> JoinHandle<T> {
     /// `task` must come from a future whose output is `T`; only `Shard::spawn` calls this.
     pub(crate) fn new(task: TaskRef) -> Self {
-        Self { task: Some(task), output: PhantomData }
+        Self {
+            task: Some(task),
+            output: PhantomData,
+        }
     }
 
     fn task(&self) -> &TaskRef {
-        self.task.as_ref().expect("the task is taken out by drop alone")
+        self.task
+            .as_ref()
+            .expect("the task is taken out by drop alone")
     }
 
     /// Lets the task run on by itself.
@@ -71,7 +76,9 @@ impl<T: 'static> Future for JoinHandle<T> {
             return Poll::Pending;
         }
         if task.stage() == Stage::Empty {
-            return Poll::Ready(Err(JoinError { cause: Cause::Cancelled }));
+            return Poll::Ready(Err(JoinError {
+                cause: Cause::Cancelled,
+            }));
         }
         // SAFETY: by the field's invariant the task's output type is `T`.
         let outcome = unsafe { task.take_outcome::<T>() };
@@ -101,11 +108,15 @@ enum Cause {
 
 impl JoinError {
     pub(crate) fn panicked(payload: Box<dyn Any + Send>) -> Self {
-        Self { cause: Cause::Panicked(payload) }
+        Self {
+            cause: Cause::Panicked(payload),
+        }
     }
 
     pub(crate) fn cancelled() -> Self {
-        Self { cause: Cause::Cancelled }
+        Self {
+            cause: Cause::Cancelled,
+        }
     }
 
     /// Whether the task was aborted, or its shard shut down before it finished.
@@ -151,7 +162,9 @@ impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.cause {
             Cause::Cancelled => f.write_str("the task was cancelled before it finished"),
-            Cause::Panicked(payload) => write!(f, "the task panicked: {}", panic_text(payload.as_ref())),
+            Cause::Panicked(payload) => {
+                write!(f, "the task panicked: {}", panic_text(payload.as_ref()))
+            }
         }
     }
 }

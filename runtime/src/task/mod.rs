@@ -67,8 +67,9 @@ where
     F: Future + 'static,
     F::Output: 'static,
 {
-    context::with(|shard| shard.spawn(future))
-        .unwrap_or_else(|| panic!("spawn was called on a thread that is no shard: use `Handle::spawn_on` from outside"))
+    context::with(|shard| shard.spawn(future)).unwrap_or_else(|| {
+        panic!("spawn was called on a thread that is no shard: use `Handle::spawn_on` from outside")
+    })
 }
 
 /// Lets every other ready task of this shard, its timers and its I/O go first, once.
@@ -83,7 +84,9 @@ where
 /// # Ok::<(), greenroom_runtime::StartError>(())
 /// ```
 pub fn yield_now() -> impl Future<Output = ()> {
-    YieldNow { yielded: Cell::new(false) }
+    YieldNow {
+        yielded: Cell::new(false),
+    }
 }
 
 struct YieldNow {

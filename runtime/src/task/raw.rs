@@ -46,7 +46,6 @@ struct VTable {
 union Contents<F: Future> {
     future: ManuallyDrop<F>,
     outcome: ManuallyDrop<Result<F::Output, JoinError>>,
-    empty: (),
 }
 
 #[repr(C)]
@@ -72,8 +71,15 @@ where
     F::Output: 'static,
 {
     let cell = Box::new(TaskCell {
-        header: Header { vtable: vtable_of::<F>(), id, state: Cell::new(State::new()), joiner: Cell::new(None) },
-        contents: UnsafeCell::new(Contents { future: ManuallyDrop::new(future) }),
+        header: Header {
+            vtable: vtable_of::<F>(),
+            id,
+            state: Cell::new(State::new()),
+            joiner: Cell::new(None),
+        },
+        contents: UnsafeCell::new(Contents {
+            future: ManuallyDrop::new(future),
+        }),
     });
     let header = NonNull::from(Box::leak(cell)).cast::<Header>();
     (TaskRef { header }, TaskRef { header })
@@ -91,7 +97,9 @@ impl TaskRef {
 
     /// A second, non-owning look at the same task for the duration of one poll.
     pub(crate) fn pinned(&self) -> Polling {
-        Polling { header: self.header }
+        Polling {
+            header: self.header,
+        }
     }
 
     pub(crate) fn stage(&self) -> Stage {
@@ -111,7 +119,9 @@ impl TaskRef {
     pub(crate) fn set_joiner(&self, waker: &Waker) {
         let header = self.header();
         let joiner = header.joiner.take().filter(|known| known.will_wake(waker));
-        header.joiner.set(Some(joiner.unwrap_or_else(|| waker.clone())));
+        header
+            .joiner
+            .set(Some(joiner.unwrap_or_else(|| waker.clone())));
     }
 
     /// Takes the outcome of a finished task.
@@ -208,7 +218,12 @@ where
     F: Future + 'static,
     F::Output: 'static,
 {
-    &VTable { poll: poll::<F>, clear: clear::<F>, take: take::<F>, free: free::<F> }
+    &VTable {
+        poll: poll::<F>,
+        clear: clear::<F>,
+        take: take::<F>,
+        free: free::<F>,
+    }
 }
 
 /// # Safety
@@ -283,9 +298,18 @@ unsafe fn take<F: Future + 'static>(header: NonNull<Header>, target: NonNull<()>
     state.stage = Stage::Empty;
     cell.header.state.set(state);
     // SAFETY: by our contract the outcome was initialised; the stage now says it is gone, so this is the one move.
-    let outcome = unsafe { cell.contents.get().cast::<Result<F::Output, JoinError>>().read() };
+    let outcome = unsafe {
+        cell.contents
+            .get()
+            .cast::<Result<F::Output, JoinError>>()
+            .read()
+    };
     // SAFETY: by our contract the target is an Option of exactly this type, owned by the caller.
-    unsafe { *target.cast::<Option<Result<F::Output, JoinError>>>().as_mut() = Some(outcome) };
+    unsafe {
+        *target
+            .cast::<Option<Result<F::Output, JoinError>>>()
+            .as_mut() = Some(outcome);
+    };
 }
 
 /// # Safety

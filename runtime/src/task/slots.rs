@@ -36,7 +36,12 @@ pub(crate) struct Tasks {
 
 impl Tasks {
     pub(crate) fn new() -> Self {
-        Self { slots: Vec::new(), free: SLOT_COUNT_MAX, len: 0, ready: VecDeque::with_capacity(64) }
+        Self {
+            slots: Vec::new(),
+            free: SLOT_COUNT_MAX,
+            len: 0,
+            ready: VecDeque::with_capacity(64),
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -52,7 +57,9 @@ impl Tasks {
         if self.free != SLOT_COUNT_MAX {
             return Some(self.free);
         }
-        u32::try_from(self.slots.len()).ok().filter(|&slot| slot < SLOT_COUNT_MAX)
+        u32::try_from(self.slots.len())
+            .ok()
+            .filter(|&slot| slot < SLOT_COUNT_MAX)
     }
 
     /// Puts a task, whose id names [`Tasks::next_slot`], into the table and queues it.
@@ -60,10 +67,16 @@ impl Tasks {
         let (slot, generation) = (task.id().slot(), task.id().generation());
         let index = slot as usize;
         if index == self.slots.len() {
-            self.slots.push(Slot { generation, queued: false, content: Content::Task(task) });
+            self.slots.push(Slot {
+                generation,
+                queued: false,
+                content: Content::Task(task),
+            });
         } else {
             let entry = &mut self.slots[index];
-            let Content::Free(next) = entry.content else { unreachable!("slot {slot} was not free") };
+            let Content::Free(next) = entry.content else {
+                unreachable!("slot {slot} was not free")
+            };
             self.free = next;
             entry.generation = generation;
             entry.content = Content::Task(task);
@@ -75,7 +88,11 @@ impl Tasks {
     /// Queues the task unless it is queued already or the id is stale.
     pub(crate) fn wake(&mut self, slot: u32, generation: u32) {
         let index = slot as usize;
-        if self.slots.get(index).is_some_and(|entry| entry.generation == generation) {
+        if self
+            .slots
+            .get(index)
+            .is_some_and(|entry| entry.generation == generation)
+        {
             self.queue(index);
         }
     }
@@ -91,7 +108,8 @@ impl Tasks {
         let entry = &mut self.slots[index];
         if !entry.queued {
             entry.queued = true;
-            self.ready.push_back(u32::try_from(index).expect("slots fit in 22 bits"));
+            self.ready
+                .push_back(u32::try_from(index).expect("slots fit in 22 bits"));
         }
     }
 
@@ -122,14 +140,20 @@ impl Tasks {
 
     pub(crate) fn give_back(&mut self, task: TaskRef) {
         let index = task.id().slot() as usize;
-        debug_assert!(matches!(self.slots[index].content, Content::Lent), "slot {index} was not lent");
+        debug_assert!(
+            matches!(self.slots[index].content, Content::Lent),
+            "slot {index} was not lent"
+        );
         self.slots[index].content = Content::Task(task);
     }
 
     /// Frees the slot of a lent task that has ended.
     pub(crate) fn remove(&mut self, slot: u32) {
         let entry = &mut self.slots[slot as usize];
-        debug_assert!(matches!(entry.content, Content::Lent), "slot {slot} was not lent");
+        debug_assert!(
+            matches!(entry.content, Content::Lent),
+            "slot {slot} was not lent"
+        );
         // A stale wake must not match: zero is never handed out.
         entry.generation = 0;
         entry.content = Content::Free(self.free);
@@ -139,12 +163,17 @@ impl Tasks {
 
     /// The slot of some task that is not lent, for teardown.
     pub(crate) fn any_slot(&self) -> Option<u32> {
-        let index = self.slots.iter().position(|slot| matches!(slot.content, Content::Task(_)))?;
+        let index = self
+            .slots
+            .iter()
+            .position(|slot| matches!(slot.content, Content::Task(_)))?;
         u32::try_from(index).ok()
     }
 
     /// Whether the id still names a task (lent or not).
     pub(crate) fn has(&self, slot: u32, generation: u32) -> bool {
-        self.slots.get(slot as usize).is_some_and(|entry| entry.generation == generation)
+        self.slots
+            .get(slot as usize)
+            .is_some_and(|entry| entry.generation == generation)
     }
 }

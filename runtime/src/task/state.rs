@@ -40,21 +40,35 @@ pub(crate) enum Release {
 
 impl State {
     pub(crate) fn new() -> Self {
-        Self { stage: Stage::Live, listed: true, handled: true, running: false, abort_requested: false }
+        Self {
+            stage: Stage::Live,
+            listed: true,
+            handled: true,
+            running: false,
+            abort_requested: false,
+        }
     }
 
     /// The table lets go: the task has ended.
     pub(crate) fn unlist(&mut self) -> Release {
         debug_assert!(self.listed, "a task leaves the table once");
         self.listed = false;
-        if self.handled { Release::Kept } else { Release::Last }
+        if self.handled {
+            Release::Kept
+        } else {
+            Release::Last
+        }
     }
 
     /// The join handle lets go.
     pub(crate) fn detach(&mut self) -> Release {
         debug_assert!(self.handled, "a task has one join handle");
         self.handled = false;
-        if self.listed { Release::Kept } else { Release::Last }
+        if self.listed {
+            Release::Kept
+        } else {
+            Release::Last
+        }
     }
 
     pub(crate) fn has_handle(&self) -> bool {

@@ -15,7 +15,10 @@ use super::id::TaskId;
 use crate::shard::context;
 use crate::shard::registry;
 
-const _: () = assert!(size_of::<*const ()>() == 8, "greenroom packs task ids into pointers: it needs a 64-bit target");
+const _: () = assert!(
+    size_of::<*const ()>() == 8,
+    "greenroom packs task ids into pointers: it needs a 64-bit target"
+);
 
 static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake, drop_nothing);
 

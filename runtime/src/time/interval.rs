@@ -37,8 +37,15 @@ pub enum MissedTicks {
 #[track_caller]
 #[must_use]
 pub fn interval(period: Duration) -> Interval {
-    assert!(period >= Duration::from_millis(1), "the period of an interval is at least 1 ms, not {period:?}");
-    Interval { next: Instant::now() + period, period, missed: MissedTicks::default() }
+    assert!(
+        period >= Duration::from_millis(1),
+        "the period of an interval is at least 1 ms, not {period:?}"
+    );
+    Interval {
+        next: Instant::now() + period,
+        period,
+        missed: MissedTicks::default(),
+    }
 }
 
 /// Made by [`interval`].

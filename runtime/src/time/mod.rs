@@ -53,7 +53,11 @@ impl Instant {
     #[track_caller]
     pub fn now() -> Self {
         let ns = context::with(Shard::now_ns);
-        Self { ns: ns.unwrap_or_else(|| panic!("the runtime's clock was read on a thread that is no shard")) }
+        Self {
+            ns: ns.unwrap_or_else(|| {
+                panic!("the runtime's clock was read on a thread that is no shard")
+            }),
+        }
     }
 
     /// Time since this moment, zero if it is yet to come.
@@ -72,7 +76,9 @@ impl Add<Duration> for Instant {
 
     fn add(self, duration: Duration) -> Self {
         let ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        Self { ns: self.ns.saturating_add(ns) }
+        Self {
+            ns: self.ns.saturating_add(ns),
+        }
     }
 }
 
@@ -94,7 +100,10 @@ pub(crate) struct Timers {
 
 impl Timers {
     pub(crate) fn new(now_ns: u64) -> Self {
-        Self { wheel: Wheel::new(now_ns, TICK_NS), due: VecDeque::new() }
+        Self {
+            wheel: Wheel::new(now_ns, TICK_NS),
+            due: VecDeque::new(),
+        }
     }
 
     fn insert(&mut self, deadline_ns: u64, waker: Waker) -> TimerKey {
@@ -108,6 +117,11 @@ impl Timers {
             wheel.advance(now_ns, |_, waker| due.push_back(waker));
         }
         due.pop_front()
+    }
+
+    /// Timers that have not fired.
+    pub(crate) fn len(&self) -> usize {
+        self.wheel.len()
     }
 
     /// When the shard must look again at the latest.

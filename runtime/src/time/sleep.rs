@@ -39,7 +39,10 @@ pub fn sleep(duration: Duration) -> Sleep {
 /// # Cancel safety
 /// Dropping the future cancels the timer.
 pub fn sleep_until(deadline: Instant) -> Sleep {
-    Sleep { deadline, timer: None }
+    Sleep {
+        deadline,
+        timer: None,
+    }
 }
 
 /// The future of [`sleep`] and [`sleep_until`].
@@ -70,9 +73,9 @@ impl Future for Sleep {
         let known = self.timer;
         let polled = context::with(|shard| {
             let mut timers = shard.timers().borrow_mut();
-            if let Some((number, key)) = known {
-                if number == shard.number() {
-                    if let Some(waker) = timers.wheel.get_mut(key) {
+            if let Some((number, key)) = known
+                && number == shard.number()
+                    && let Some(waker) = timers.wheel.get_mut(key) {
                         if !waker.will_wake(cx.waker()) {
                             let old = std::mem::replace(waker, cx.waker().clone());
                             drop(timers);
@@ -80,21 +83,29 @@ impl Future for Sleep {
                         }
                         return known;
                     }
-                }
-            }
             if shard.now_ns() >= deadline.ns {
                 return None;
             }
-            Some((shard.number(), timers.insert(deadline.ns, cx.waker().clone())))
+            Some((
+                shard.number(),
+                timers.insert(deadline.ns, cx.waker().clone()),
+            ))
         });
-        self.timer = polled.unwrap_or_else(|| panic!("a sleep was polled on a thread that is no shard"));
-        if self.timer.is_some() { Poll::Pending } else { Poll::Ready(()) }
+        self.timer =
+            polled.unwrap_or_else(|| panic!("a sleep was polled on a thread that is no shard"));
+        if self.timer.is_some() {
+            Poll::Pending
+        } else {
+            Poll::Ready(())
+        }
     }
 }
 
 impl Drop for Sleep {
     fn drop(&mut self) {
-        let Some((number, key)) = self.timer else { return };
+        let Some((number, key)) = self.timer else {
+            return;
+        };
         context::with(|shard| {
             if shard.number() == number {
                 let waker = shard.timers().borrow_mut().wheel.cancel(key);
@@ -106,6 +117,8 @@ impl Drop for Sleep {
 
 impl fmt::Debug for Sleep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sleep").field("deadline", &self.deadline).finish_non_exhaustive()
+        f.debug_struct("Sleep")
+            .field("deadline", &self.deadline)
+            .finish_non_exhaustive()
     }
 }

@@ -34,7 +34,11 @@ use super::{Sleep, sleep};
 /// ```
 #[track_caller]
 pub fn timeout<F: IntoFuture>(limit: Duration, future: F) -> Timeout<F::IntoFuture> {
-    Timeout { limit, sleep: sleep(limit), future: Box::pin(future.into_future()) }
+    Timeout {
+        limit,
+        sleep: sleep(limit),
+        future: Box::pin(future.into_future()),
+    }
 }
 
 /// The future of [`timeout`].
@@ -54,13 +58,17 @@ impl<F: Future> Future for Timeout<F> {
             return Poll::Ready(Ok(output));
         }
         let limit = self.limit;
-        pin!(&mut self.sleep).poll(cx).map(|()| Err(Elapsed { limit }))
+        pin!(&mut self.sleep)
+            .poll(cx)
+            .map(|()| Err(Elapsed { limit }))
     }
 }
 
 impl<F> fmt::Debug for Timeout<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Timeout").field("limit", &self.limit).finish_non_exhaustive()
+        f.debug_struct("Timeout")
+            .field("limit", &self.limit)
+            .finish_non_exhaustive()
     }
 }
 
