@@ -27,11 +27,8 @@ fn main() -> Result<(), greenroom::Error> {
         let counter = system.spawn_on(2, Counter::default).await?;
         counter.add(5).tell().await?;
         counter.add(5).try_tell()?;
-        println!("counted to {}", counter.get().await?);
-        println!(
-            "again: {}",
-            counter.get().timeout(Duration::from_secs(1)).await?
-        );
+        let n = counter.get().timeout(Duration::from_secs(1)).await?;
+        println!("counted to {n}");
         Ok(())
     })
 }

@@ -262,6 +262,11 @@ impl Places {
     /// Gives the places up, from any thread.
     pub(crate) fn leave<A: Actor>(&mut self, id: ResidentId<Mailbox<A>>) {
         mesh::leave(&mut self.link);
+        self.leave_mailbox(id);
+    }
+
+    /// Gives the place in the mailbox's line up, from any thread.
+    fn leave_mailbox<A: Actor>(&mut self, id: ResidentId<Mailbox<A>>) {
         let Some(ticket) = self.mailbox.take() else {
             return;
         };
@@ -377,18 +382,29 @@ impl<A: Actor> Port for Remote<A> {
         cx: &mut Context<'_>,
         build: impl FnOnce() -> A::Msg,
     ) -> Poll<Result<(), Refused>> {
-        match self.id.route() {
+        let route = self.id.route();
+        // A send that moved to another thread while it waited gives up the line it stood in there.
+        if route == Route::Here {
+            mesh::leave(&mut places.link);
+        } else {
+            places.leave_mailbox(self.id);
+        }
+        match route {
             Route::Here => self
                 .id
                 .visit(|mailbox| {
-                    mailbox.poll_push(&mut places.mailbox, cx, || Letter::Message(build().into()))
+                    let letter = || Letter::Message(build().into());
+                    mailbox.poll_push(&mut places.mailbox, cx, letter)
                 })
                 .unwrap_or(Poll::Ready(Err(Refused::Stopped))),
             Route::Peer(_) => self
                 .id
                 .poll_send(&mut places.link, cx, || Parcel::Message(build()))
                 .map(|sent| sent.map_err(refused)),
-            Route::Outside => Poll::Ready(Err(Refused::Outside)),
+            Route::Outside => {
+                mesh::leave(&mut places.link);
+                Poll::Ready(Err(Refused::Outside))
+            }
         }
     }
 

@@ -140,13 +140,17 @@ impl Runtime {
         }
     }
 
+    fn is_own_shard(&self) -> bool {
+        context::with(|shard| Arc::ptr_eq(shard.team(), &self.handle.team)) == Some(true)
+    }
+
     fn stop(&mut self) -> Result<ShutdownReport, Box<dyn Any + Send>> {
-        let team = &self.handle.team;
-        let here = context::with(|shard| Arc::ptr_eq(shard.team(), team)) == Some(true);
+        let here = self.is_own_shard();
         assert!(
             !here,
             "a runtime cannot be shut down from one of its own shards: it would wait for itself"
         );
+        let team = &self.handle.team;
         team.stop(None);
         let mut failure = None;
         for thread in self.threads.drain(..) {
@@ -165,7 +169,10 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        if !self.threads.is_empty() {
+        if self.is_own_shard() {
+            // Dropped by one of its own tasks: it stops, but cannot wait for itself. The threads end on their own.
+            self.handle.team.stop(None);
+        } else if !self.threads.is_empty() {
             // A failure was printed by the panic hook; throwing it from a drop could abort the process.
             drop(catch_unwind(AssertUnwindSafe(|| self.stop())));
         }
@@ -267,11 +274,15 @@ impl Handle {
         let Some(number) = self.team.number(shard) else {
             return false;
         };
-        // After a shutdown the number may belong to a shard of another runtime.
-        if self.team.all_quiet() {
-            return false;
-        }
-        crate::shard::registry::shared(number).is_some_and(|shared| shared.submit(job).is_ok())
+        let team = self.team.clone();
+        let checked = Box::new(move || {
+            // After a shutdown the number may belong to a shard of another runtime: the job is dropped there.
+            let ours = context::with(|shard| Arc::ptr_eq(shard.team(), &team));
+            if ours == Some(true) {
+                job();
+            }
+        });
+        crate::shard::registry::shared(number).is_some_and(|shared| shared.submit(checked).is_ok())
     }
 }
 

@@ -296,9 +296,16 @@ impl<R: Resident> ResidentId<R> {
 }
 
 /// Gives up the places of a send that was dropped while it waited, from any thread.
+#[inline]
 pub fn leave(admission: &mut Admission) {
-    let mut held = std::mem::take(admission);
-    let Some(number) = held.shard.filter(|_| held.is_waiting()) else {
+    if admission.is_waiting() {
+        leave_waiting(std::mem::take(admission));
+    }
+}
+
+#[cold]
+fn leave_waiting(mut held: Admission) {
+    let Some(number) = held.shard else {
         return;
     };
     let here = context::with(|shard| {
@@ -309,12 +316,13 @@ pub fn leave(admission: &mut Admission) {
         own
     });
     if here != Some(true)
-        && let Some(shared) = registry::shared(number) {
-            // A shard that is gone has no places left.
-            drop(shared.submit(Box::new(move || {
-                context::with(|shard| shard.leave_places(&mut held));
-            })));
-        }
+        && let Some(shared) = registry::shared(number)
+    {
+        // A shard that is gone has no places left.
+        drop(shared.submit(Box::new(move || {
+            context::with(|shard| shard.leave_places(&mut held));
+        })));
+    }
 }
 
 /// The most messages that threads outside the runtime may have on their way to one shard without waiting for them.

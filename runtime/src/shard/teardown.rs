@@ -49,11 +49,11 @@ impl Shard {
     }
 
     fn cancel_everything(&self) {
-        loop {
-            let slot = self.tasks.borrow().any_slot();
-            let Some(slot) = slot else { break };
+        // No task can be added any more, so one pass meets them all.
+        let slots = self.tasks.borrow().slot_count();
+        for slot in 0..slots {
             let Some(task) = self.tasks.borrow_mut().lend(slot) else {
-                break;
+                continue;
             };
             if let Some(payload) = task.clear() {
                 drop(payload);

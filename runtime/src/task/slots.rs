@@ -161,13 +161,9 @@ impl Tasks {
         self.len -= 1;
     }
 
-    /// The slot of some task that is not lent, for teardown.
-    pub(crate) fn any_slot(&self) -> Option<u32> {
-        let index = self
-            .slots
-            .iter()
-            .position(|slot| matches!(slot.content, Content::Task(_)))?;
-        u32::try_from(index).ok()
+    /// How many slots there are, in use or not.
+    pub(crate) fn slot_count(&self) -> u32 {
+        u32::try_from(self.slots.len()).expect("slots fit in 22 bits")
     }
 
     /// Whether the id still names a task (lent or not).
