@@ -10,7 +10,7 @@ use std::net::Shutdown;
 
 use conversation::Conversation;
 use dialogues::{DIALOGUES, Dialogue, LAST_WORDS, OWN, OWN_LAST_WORDS};
-use server::Server;
+use server::{Server, fail_to_start};
 
 /// Holds a dialogue line by line, and once more in one pipeline.
 fn check(address: &str, lines: Dialogue) {
@@ -113,7 +113,7 @@ fn a_reader_that_waits_costs_no_more_memory_than_a_few_replies() {
     let mut client = Conversation::open(server.address());
     client.hears(&format!("SET k {}", "v".repeat(BYTES / 32)), "+OK\r\n");
     for power in 0..5 {
-        let bytes = BYTES / 32 << (power + 1);
+        let bytes = (BYTES / 32) << (power + 1);
         let half = "v".repeat(bytes / 2);
         client.hears(
             &format!("*3\r\n$6\r\nAPPEND\r\n$1\r\nk\r\n${}\r\n{half}", half.len()),
@@ -158,8 +158,61 @@ fn a_stopped_server_exits_cleanly_with_clients_connected() {
     let mut idle = Conversation::open(server.address());
     idle.hears("PING", "+PONG\r\n");
     let mut half = Conversation::open(server.address());
-    half.stream.write_all(b"*2\r\n$3\r\nGET\r\n").unwrap();
+    // One read has both, so that nothing waits unread when the connection is closed.
+    half.hears("PING\r\n*2\r\n$3\r\nGET", "+PONG\r\n");
     server.stop();
     assert_eq!(idle.rest(), "");
     assert_eq!(half.rest(), "");
+}
+
+/// Makes `k` a value whose replies soon fill every buffer on their way; returns the reply.
+fn set_large(client: &mut Conversation) -> String {
+    const BYTES: usize = 4 << 20;
+    let value = "v".repeat(BYTES);
+    let set = format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${BYTES}\r\n{value}");
+    client.hears(&set, "+OK\r\n");
+    format!("${BYTES}\r\n{value}\r\n")
+}
+
+#[test]
+fn a_stopped_server_first_answers_what_it_has_read() {
+    const READS: usize = 20;
+    let server = Server::start(2);
+    let mut client = Conversation::open(server.address());
+    let reply = set_large(&mut client);
+    // So few bytes are one read, which has happened when its first answer is heard.
+    client.hears("GET k\r\n".repeat(READS).trim_end(), &reply);
+    server.begin_to_stop();
+    assert!(client.rest() == reply.repeat(READS - 1));
+    assert_eq!(server.exit_code(), Some(0));
+}
+
+#[test]
+fn a_second_signal_ends_a_server_that_is_still_answering() {
+    const SIGTERM: i32 = 15;
+    let server = Server::start(2);
+    let mut client = Conversation::open(server.address());
+    let reply = set_large(&mut client);
+    client.hears("GET k\r\n".repeat(20).trim_end(), &reply);
+    server.begin_to_stop();
+    server.signal();
+    assert_eq!(server.exit_code(), Some(128 + SIGTERM));
+}
+
+#[test]
+fn a_server_that_cannot_start_says_why() {
+    let server = Server::start(1);
+    for (arguments, cause) in [
+        (["--addr", server.address()], "already in use"),
+        (["--addr", "127.0.0.1:99999"], "invalid port"),
+        (["--shards", "0"], "at least one shard"),
+    ] {
+        let (code, said) = fail_to_start(&arguments);
+        assert_eq!(code, Some(1), "{arguments:?}: {said}");
+        assert!(
+            said.starts_with("kv: ") && said.contains(cause),
+            "{arguments:?}: {said}"
+        );
+    }
+    server.stop();
 }

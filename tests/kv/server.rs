@@ -3,6 +3,7 @@
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
@@ -53,16 +54,41 @@ impl Server {
         kib << 10
     }
 
-    /// Asks the process to end, and checks that it does so on good terms.
-    pub(crate) fn stop(mut self) {
+    /// Asks the process to end.
+    pub(crate) fn signal(&self) {
         let signalled = Command::new("kill")
             .args(["-TERM", &self.child.id().to_string()])
             .status()
             .unwrap();
         assert!(signalled.success());
-        let status = self.child.wait().unwrap();
-        assert!(status.success(), "{status}");
     }
+
+    /// Asks the process to end, and waits until it has begun to.
+    pub(crate) fn begin_to_stop(&self) {
+        self.signal();
+        while TcpStream::connect(&self.address).is_ok() {}
+    }
+
+    /// Waits for the end of the process.
+    pub(crate) fn exit_code(mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+
+    /// Asks the process to end, and checks that it does so on good terms.
+    pub(crate) fn stop(self) {
+        self.signal();
+        assert_eq!(self.exit_code(), Some(0));
+    }
+}
+
+/// Runs the example with arguments that it cannot start with; returns its exit code and what it says.
+pub(crate) fn fail_to_start(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(binary()).args(arguments).output().unwrap();
+    assert!(output.stdout.is_empty());
+    (
+        output.status.code(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
 }
 
 impl Drop for Server {
