@@ -19,7 +19,7 @@
 //! runtime.run_on(0, || async {
 //!     let listener = TcpListener::bind("127.0.0.1:0")?;
 //!     let address = listener.local_addr()?;
-//!     spawn(async move {
+//!     let server = spawn(async move {
 //!         let (mut stream, _peer) = listener.accept().await.unwrap();
 //!         let (result, line) = stream.read(Vec::with_capacity(512)).await;
 //!         assert!(result.is_ok());
@@ -31,6 +31,7 @@
 //!     let (result, echo) = stream.read_exact([0; 5]).await;
 //!     result?;
 //!     assert_eq!(&echo, b"hello");
+//!     server.await.unwrap();
 //!     Ok::<(), std::io::Error>(())
 //! })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())

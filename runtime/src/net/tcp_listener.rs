@@ -94,8 +94,14 @@ impl TcpListener {
     }
 
     /// Takes over a listener of the standard library.
-    pub fn from_std(listener: std::net::TcpListener) -> TcpListener {
-        TcpListener::from_fd(listener.into())
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be put into blocking mode. The shard never blocks on it, but older kernels would not let an
+    /// operation wait on a socket in the other mode.
+    pub fn from_std(listener: std::net::TcpListener) -> io::Result<TcpListener> {
+        listener.set_nonblocking(false)?;
+        Ok(TcpListener::from_fd(listener.into()))
     }
 
     /// Waits for a connection. Returns it with the address of the peer.

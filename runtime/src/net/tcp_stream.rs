@@ -77,8 +77,14 @@ impl TcpStream {
     }
 
     /// Takes over a connection of the standard library.
-    pub fn from_std(stream: std::net::TcpStream) -> TcpStream {
-        TcpStream::from_fd(stream.into())
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be put into blocking mode. The shard never blocks on it, but older kernels would not let an
+    /// operation wait on a socket in the other mode.
+    pub fn from_std(stream: std::net::TcpStream) -> io::Result<TcpStream> {
+        stream.set_nonblocking(false)?;
+        Ok(TcpStream::from_fd(stream.into()))
     }
 
     /// Gives the connection to the standard library, which may move it anywhere. It is in blocking mode.

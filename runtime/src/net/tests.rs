@@ -25,7 +25,7 @@ fn connected() -> io::Result<(TcpStream, StdStream)> {
     let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
     let near = StdStream::connect(listener.local_addr()?)?;
     let (far, _) = listener.accept()?;
-    Ok((TcpStream::from_std(near), far))
+    Ok((TcpStream::from_std(near)?, far))
 }
 
 /// Two connected streams of this shard.
@@ -431,7 +431,7 @@ fn a_stream_moves_through_the_standard_library_unless_bytes_would_be_lost() {
         let mut stream = stream.into_std().unwrap_err();
         turns().await;
         assert_eq!(stream.read([0; 8]).await.0?, 1);
-        let mut stream = TcpStream::from_std(stream.into_std().unwrap());
+        let mut stream = TcpStream::from_std(stream.into_std().unwrap())?;
         peer.write_all(b"yz")?;
         assert_eq!(stream.read([0; 8]).await.0?, 2);
         Ok(())

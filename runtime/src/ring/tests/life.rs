@@ -245,7 +245,7 @@ fn cancels_go_before_the_backlog_and_survive_a_full_queue() {
         [false, false, false, true, true, true, false, false, false]
     );
     for key in waiting {
-        drop(expect_pending(&mut bench.driver, key));
+        let _running = expect_pending(&mut bench.driver, key);
     }
 }
 

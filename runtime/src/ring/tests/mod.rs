@@ -4,6 +4,7 @@ mod life;
 mod random;
 mod real;
 pub(super) mod records;
+mod refused;
 
 use std::cell::Cell;
 use std::sync::Arc;

@@ -98,7 +98,7 @@ impl World {
                 }
             }
             Step::ForgetHandle(index) => {
-                self.forgotten += usize::from(self.take_handle(index).is_some())
+                self.forgotten += usize::from(self.take_handle(index).is_some());
             }
             Step::Turn => self.turn(),
             Step::Complete(index, result) => self.complete(index, result),
@@ -191,7 +191,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1024) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn operations_survive_every_interleaving(
