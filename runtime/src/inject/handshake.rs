@@ -290,14 +290,16 @@ mod tests {
 /// A shard's side of the dialogue with a doorbell, for the models of this crate.
 #[cfg(all(loom, test))]
 pub(crate) mod model {
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::{Mutex, atomic::AtomicUsize, atomic::Ordering::Relaxed};
 
-    use loom::sync::{
-        Notify,
-        atomic::{AtomicU32, Ordering::Relaxed},
-    };
+    use loom::sync::mpsc::{Receiver, Sender, channel};
 
     use super::{Announce, Handshake};
+
+    /// How many preemptions a model of one shard and this many other threads can afford.
+    pub(crate) fn preemptions(threads: usize) -> usize {
+        if threads < 3 { 3 } else { 2 }
+    }
 
     /// Explores the interleavings of `run` with at most this many preemptions each.
     ///
@@ -314,70 +316,40 @@ pub(crate) mod model {
         println!("{EXPLORED:?} interleavings so far");
     }
 
-    /// Stands for the eventfd: counts writes, and fails on one that comes after its closing.
-    struct Bell {
-        unread: AtomicU32,
-        written: Notify,
-    }
-
-    /// The bell was closed.
-    const CLOSED: u32 = 1 << 16;
-
-    impl Bell {
-        fn write(&self) {
-            // ORDERING: Relaxed, here and below. The kernel orders more than that; but the
-            // handshake must not lean on it.
-            let unread = self.unread.fetch_add(1, Relaxed);
-            assert!(unread < CLOSED, "the bell was closed under its writer");
-            self.written.notify();
-        }
-
-        fn read(&self) -> u32 {
-            loop {
-                self.written.wait();
-                let unread = self.unread.swap(0, Relaxed);
-                if unread > 0 {
-                    return unread;
-                }
-            }
-        }
-
-        fn close(&self) {
-            let unread = self.unread.swap(CLOSED, Relaxed);
-            assert_eq!(unread, 0, "more writes than were owed");
-        }
-    }
-
+    /// The handshake with a channel of unit values for its eventfd: sending one is a write, and
+    /// sending after the receiver has gone is a write to a closed descriptor.
     pub(crate) struct Shard {
         pub(crate) handshake: Handshake,
-        bell: Bell,
+        doorbell: Sender<()>,
+        inside: Mutex<Option<Receiver<()>>>,
     }
 
     impl Shard {
         pub(crate) fn new() -> Self {
+            let (doorbell, inside) = channel();
             Self {
                 handshake: Handshake::new(),
-                bell: Bell {
-                    unread: AtomicU32::new(0),
-                    written: Notify::new(),
-                },
+                doorbell,
+                inside: Mutex::new(Some(inside)),
             }
         }
 
         /// The producer's part after publishing.
         pub(crate) fn announce(&self) {
             match self.handshake.announce() {
-                Announce::Ring => self.bell.write(),
-                Announce::Seen => {}
-                Announce::Closed => {}
+                Announce::Ring => self.doorbell.send(()).expect("the doorbell is still there"),
+                Announce::Seen | Announce::Closed => {}
             }
         }
 
         /// The shard's loop: empties the lanes when there is news, until that returns true; and then
         /// the end of its doorbell. The first `naps` sleeps end by something else than the bell.
         ///
-        /// A lost wake-up leaves it blocked for ever, which loom reports as a deadlock.
+        /// A lost wake-up, or a write that was counted and never comes, leaves it blocked for ever,
+        /// which loom reports as a deadlock.
         pub(crate) fn run(&self, mut naps: u32, mut empty_lanes: impl FnMut() -> bool) {
+            let inside = self.inside.lock().unwrap().take();
+            let inside = inside.expect("a shard runs once");
             let (mut owed, mut received) = (0, 0);
             loop {
                 if self.handshake.take_pending() && empty_lanes() {
@@ -385,7 +357,8 @@ pub(crate) mod model {
                 }
                 if self.handshake.prepare_sleep() {
                     if naps == 0 {
-                        received += self.bell.read();
+                        inside.recv().unwrap();
+                        received += 1;
                     }
                     naps = naps.saturating_sub(1);
                     owed += u32::from(self.handshake.finish_sleep().rung);
@@ -393,10 +366,10 @@ pub(crate) mod model {
             }
             self.handshake.close();
             while received < owed {
-                received += self.bell.read();
+                inside.recv().unwrap();
+                received += 1;
             }
             assert_eq!(received, owed, "two rings in one sleep");
-            self.bell.close();
         }
     }
 }

@@ -320,13 +320,13 @@ mod tests {
 mod loom_tests {
     use super::Queue;
     use crate::{
-        inject::handshake::model::{Shard, explore},
+        inject::handshake::model::{Shard, explore, preemptions},
         sync::{Arc, thread},
     };
 
     /// Each producer pushes its values and announces every one; the shard gets all, in order.
     fn producers(count: usize, values_each: usize) {
-        explore(3, move || {
+        explore(preemptions(count), move || {
             let shared = Arc::new((Shard::new(), Queue::new()));
             let threads: Vec<_> = (0..count)
                 .map(|producer| {

@@ -385,7 +385,7 @@ mod tests {
 mod loom_tests {
     use super::Wakes;
     use crate::{
-        inject::handshake::model::{Shard, explore},
+        inject::handshake::model::{Shard, explore, preemptions},
         sync::{
             Arc,
             atomic::{AtomicBool, Ordering::Relaxed},
@@ -396,7 +396,7 @@ mod loom_tests {
     /// One waker per entry of `slots`: it does its work, relaxed, and wakes that slot. The task in
     /// a slot is done when it was polled after the work of all its wakers.
     fn wakers(slots: &'static [u32]) {
-        explore(3, move || {
+        explore(preemptions(slots.len()), move || {
             let work: Vec<_> = slots.iter().map(|_| AtomicBool::new(false)).collect();
             let shared = Arc::new((Shard::new(), Wakes::new(), work));
             for slot in slots {

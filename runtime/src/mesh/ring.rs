@@ -505,7 +505,10 @@ impl Consumer {
             }
         }
         drop(this);
-        Drained { count: delivered, sender_wants_room: std::mem::take(&mut self.wanted) }
+        Drained {
+            count: delivered,
+            sender_wants_room: std::mem::take(&mut self.wanted),
+        }
     }
 
     /// True if no record is visible.
