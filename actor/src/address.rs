@@ -10,7 +10,7 @@ use greenroom_runtime::ShardId;
 use greenroom_runtime::mesh::{self, Admission, Refusal, ResidentId, Route, Ticket};
 
 use crate::actor::Actor;
-use crate::mailbox::{Letter, Mailbox, Parcel};
+use crate::mailbox::{FromOutside, Letter, Mailbox, Parcel};
 
 /// The name of an actor: 16 bytes, `Copy`, `Send`, `Sync`, good on every thread.
 ///
@@ -63,8 +63,13 @@ impl<A: Actor, P: Port<Actor = A>> Addr<A, P> {
     /// # Shard affinity
     /// Any thread.
     pub fn stop(this: Self) {
+        let id = this.id();
         // An actor whose shard is gone has stopped.
-        let _gone: Result<(), _> = this.id().post(Parcel::Stop);
+        if id.route() == Route::Outside {
+            drop(id.run_there(Box::new(move || Mailbox::<A>::stop_outside(id))));
+        } else {
+            let _gone: Result<(), _> = id.post(Parcel::Stop);
+        }
     }
 
     /// Ends the actor now: the call it is in is cancelled at its await point, and what waits in the mailbox goes back
@@ -409,12 +414,10 @@ impl<A: Actor> Port for Remote<A> {
     }
 
     fn send_outside(self, env: A::Msg, sent: Outside) -> Result<(), Refused> {
-        let job = Box::new(move || Mailbox::<A>::receive_outside(self.id, env, sent));
+        let arrival = FromOutside::new(self.id, env, sent);
         // A shard that is gone gives the job back; dropping it tells the asker through its reply.
-        self.id.run_there(job).map_err(|job| {
-            crate::fate::with(crate::fate::Fate::Stopped, || drop(job));
-            Refused::Stopped
-        })
+        let arrived = self.id.run_there(Box::new(move || arrival.arrive()));
+        arrived.map_err(|_| Refused::Stopped)
     }
 }
 

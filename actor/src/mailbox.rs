@@ -300,8 +300,11 @@ impl<A: Actor> Mailbox<A> {
         }
         self.phase.set(Phase::Draining);
         if let Some(task) = self.task.take() {
+            // Kills happen inside drops too, whose fate is not to end with this one.
+            let announced = fate::current();
             // From inside the actor itself this takes effect when its poll returns.
             task.abort();
+            fate::set(announced);
         }
     }
 
@@ -342,39 +345,106 @@ impl<A: Actor> Mailbox<A> {
         self.rare().watchers.borrow_mut().push(ended);
     }
 
-    /// Takes a message that came the long way, on the actor's shard.
-    pub(crate) fn receive_outside(id: ResidentId<Self>, env: A::Msg, sent: Outside) {
-        // A task waits in line like any sender here; it is polled in the order in which such messages came, so they
-        // keep it. It ends without waiting when there is room.
-        let mut env = Some(env);
+    /// Stops the actor for a caller outside, whose messages may stand in the line: the stop takes its place behind them.
+    pub(crate) fn stop_outside(id: ResidentId<Self>) {
         let mut place = None;
-        let wait = std::future::poll_fn(move |cx| {
-            let pushed = id.visit(|mailbox| {
-                let build = || Letter::Message(env.take().expect("built once").into());
-                mailbox.poll_push(&mut place, cx, build)
-            });
-            match pushed {
-                Some(Poll::Pending) => Poll::Pending,
-                Some(Poll::Ready(Ok(()))) => Poll::Ready(true),
-                Some(Poll::Ready(Err(_))) | None => {
-                    if let Some(env) = env.take() {
-                        <Self as Resident>::undeliverable(Parcel::Message(env));
-                    }
-                    Poll::Ready(false)
+        let mut poll = move |cx: &mut Context<'_>| {
+            let polled = id.visit(|mailbox| mailbox.poll_stop(&mut place, cx));
+            polled.unwrap_or(Poll::Ready(()))
+        };
+        if poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+            greenroom_runtime::spawn(std::future::poll_fn(poll)).detach();
+        }
+    }
+
+    fn poll_stop(&self, place: &mut Option<Ticket>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.phase.get() == Phase::Open {
+            if let Some(rare) = self.rare.get() {
+                if !rare.waiting.may_pass(*place) {
+                    *place = Some(rare.waiting.join(*place, cx.waker()));
+                    return Poll::Pending;
                 }
             }
+            self.stop();
+        }
+        if let Some(ticket) = place.take() {
+            self.rare().waiting.leave(ticket);
+        }
+        Poll::Ready(())
+    }
+}
+
+/// A message that comes the long way: undeliverable wherever it is dropped on it.
+pub(crate) struct FromOutside<A: Actor> {
+    id: ResidentId<Mailbox<A>>,
+    /// Gone once it is in the mailbox.
+    env: Option<A::Msg>,
+    place: Option<Ticket>,
+    sent: Outside,
+}
+
+impl<A: Actor> FromOutside<A> {
+    pub(crate) fn new(id: ResidentId<Mailbox<A>>, env: A::Msg, sent: Outside) -> Self {
+        Self {
+            id,
+            env: Some(env),
+            place: None,
+            sent,
+        }
+    }
+
+    /// Goes into the mailbox, on the actor's shard. If there is no room its place in line is taken at once, which keeps
+    /// such messages in order, and a task waits in it.
+    pub(crate) fn arrive(mut self) {
+        if self
+            .poll(&mut Context::from_waker(Waker::noop()))
+            .is_pending()
+        {
+            greenroom_runtime::spawn(std::future::poll_fn(move |cx| self.poll(cx))).detach();
+        }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Self {
+            id,
+            env,
+            place,
+            sent,
+        } = self;
+        if let Outside::Waiting(sender) = sent {
+            if sender.poll_canceled(cx).is_ready() {
+                // Its sender has given up: nothing is sent.
+                if let Some(ticket) = place.take() {
+                    id.visit(|mailbox| mailbox.leave(ticket));
+                }
+                crate::life::contain(|| drop(env.take()));
+                return Poll::Ready(());
+            }
+        }
+        let pushed = id.visit(|mailbox| {
+            let build = || Letter::Message(env.take().expect("built once").into());
+            mailbox.poll_push(place, cx, build)
         });
-        greenroom_runtime::spawn(async move {
-            let accepted = wait.await;
-            match sent {
-                Outside::Waiting(sender) if accepted => {
-                    // The sender may have given up.
+        match pushed {
+            Some(Poll::Pending) => return Poll::Pending,
+            Some(Poll::Ready(Ok(()))) => {
+                if let Outside::Waiting(sender) = std::mem::replace(sent, Outside::Asking) {
+                    // The sender may have given up just now.
                     let _unheard: Result<(), ()> = sender.send(());
                 }
-                Outside::Waiting(_) | Outside::Pass(_) | Outside::Asking => {}
             }
-        })
-        .detach();
+            // Disposed of by the drop of this value.
+            Some(Poll::Ready(Err(_))) | None => {}
+        }
+        Poll::Ready(())
+    }
+}
+
+impl<A: Actor> Drop for FromOutside<A> {
+    fn drop(&mut self) {
+        if let Some(env) = self.env.take() {
+            <Mailbox<A> as Resident>::undeliverable(Parcel::Message(env));
+        }
     }
 }
 
