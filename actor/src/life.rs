@@ -38,13 +38,14 @@ pub(crate) fn start<A: Actor>(actor: A, started: Option<Started>) -> Option<Addr
         registry,
         key,
     };
-    let task = greenroom_runtime::spawn(live(end, actor, started));
+    let task = greenroom_runtime::spawn(live(started, actor, end));
     mailbox.set_task(task);
     Some(Addr::from_port(Remote::new(id)))
 }
 
-async fn live<A: Actor>(end: End<A>, actor: A, started: Option<Started>) {
-    // Declared in the reverse order of their drops; see the module's text.
+/// A task dropped before its first poll drops the parameters in their order, later the locals in the reverse of theirs;
+/// see the module's text.
+async fn live<A: Actor>(started: Option<Started>, actor: A, end: End<A>) {
     let end = end;
     let mut actor = actor;
     let mut ctx = Ctx::new(end.mailbox.clone());
@@ -100,12 +101,23 @@ async fn serve_all<A: Actor>(
     mailbox: &Mailbox<A>,
     ctx: &mut Ctx<A>,
 ) -> Result<(), PanicReport> {
+    // Counts asynchronous messages too: their handlers need not wait for anything.
+    let mut share = MESSAGES_PER_ACTIVATION;
     loop {
         // One unwind border for a whole stretch: a panic ends the actor anyway.
-        let served = catch_unwind(AssertUnwindSafe(|| serve_now(actor, mailbox, ctx)));
+        let served = catch_unwind(AssertUnwindSafe(|| {
+            serve_now(actor, mailbox, ctx, &mut share)
+        }));
         match served {
-            Ok(Served::Empty) => mailbox.filled().await,
-            Ok(Served::Share) => greenroom_runtime::yield_now().await,
+            Ok(Served::Empty) => {
+                mailbox.filled().await;
+                share = MESSAGES_PER_ACTIVATION;
+            }
+            Ok(Served::Share) => {
+                greenroom_runtime::yield_now().await;
+                share = MESSAGES_PER_ACTIVATION;
+            }
+
             Ok(Served::Awaits(message)) => caught(actor.dispatch(message, ctx)).await?,
             Ok(Served::Stop) => return Ok(()),
             Err(payload) => return Err(report(payload.as_ref())),
@@ -113,8 +125,15 @@ async fn serve_all<A: Actor>(
     }
 }
 
-fn serve_now<A: Actor>(actor: &mut A, mailbox: &Mailbox<A>, ctx: &mut Ctx<A>) -> Served<A> {
-    for _ in 0..MESSAGES_PER_ACTIVATION {
+fn serve_now<A: Actor>(
+    actor: &mut A,
+    mailbox: &Mailbox<A>,
+    ctx: &mut Ctx<A>,
+    share: &mut usize,
+) -> Served<A> {
+    // Killed by one of its own handlers, it handles nothing more: its future is dropped when this poll returns.
+    while *share > 0 && !mailbox.is_killed() {
+        *share -= 1;
         match mailbox.pop() {
             None => return Served::Empty,
             Some(Letter::Stop) => return Served::Stop,
@@ -123,10 +142,6 @@ fn serve_now<A: Actor>(actor: &mut A, mailbox: &Mailbox<A>, ctx: &mut Ctx<A>) ->
                     return Served::Awaits(message);
                 }
             }
-        }
-        if mailbox.is_killed() {
-            // Killed by its own handler: the task's future is dropped when this poll returns.
-            return Served::Share;
         }
     }
     Served::Share
