@@ -98,16 +98,14 @@ impl<R> Drop for Reply<R> {
 
 #[cold]
 fn refuse<R: 'static>(key: ReplyKey<Answer<R>>) {
-    let failure = if std::thread::panicking() {
-        Failure::Panicked(Box::new(
+    // A fate that was announced goes first: what unwinds then is the drop of a value beside the reply.
+    let failure = match fate::current() {
+        Some(Fate::Stopped) => Failure::Stopped,
+        Some(Fate::Killed) => Failure::Killed,
+        None if std::thread::panicking() => Failure::Panicked(Box::new(
             fate::last_panic().unwrap_or_else(PanicReport::unknown),
-        ))
-    } else {
-        match fate::current() {
-            Some(Fate::Stopped) => Failure::Stopped,
-            Some(Fate::Killed) => Failure::Killed,
-            None => Failure::NoReply,
-        }
+        )),
+        None => Failure::NoReply,
     };
     key.send(Err(failure));
 }
