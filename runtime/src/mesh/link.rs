@@ -42,6 +42,8 @@ pub(crate) struct Link {
     waiting: Rc<WaitList>,
     /// Residents, by generation, that asked for a pause.
     choked: BTreeMap<u64, Choked>,
+    /// Tickets given out, for all lists of this link: a sender that goes from one to another keeps its place.
+    tickets: u64,
 }
 
 struct Choked {
@@ -63,6 +65,12 @@ impl Admission {
     pub(crate) fn is_waiting(&self) -> bool {
         self.link.is_some() || self.resident.is_some()
     }
+
+    /// The ticket of the places held: the same one in both lists.
+    fn ticket(&self) -> Option<Ticket> {
+        let of_resident = self.resident.map(|(_, _, ticket)| ticket);
+        of_resident.or(self.link.map(|(_, ticket)| ticket))
+    }
 }
 
 impl Link {
@@ -74,6 +82,7 @@ impl Link {
             touched: false,
             waiting: Rc::default(),
             choked: BTreeMap::new(),
+            tickets: 0,
         }
     }
 
@@ -98,6 +107,11 @@ impl Link {
             shard.team().shared(peer).notify();
         }
         pushed
+    }
+
+    fn next_ticket(&mut self) -> Ticket {
+        self.tickets += 1;
+        Ticket::new(self.tickets)
     }
 
     fn may_pass(&self, generation: u64, admission: &Admission) -> bool {
@@ -158,9 +172,10 @@ impl Shard {
             return Poll::Ready(());
         }
         admission.shard = Some(self.number());
+        let ticket = admission.ticket().unwrap_or_else(|| link.next_ticket());
         if let Some(choked) = link.choked.get(&generation) {
-            let ticket = admission.resident.map(|(_, _, ticket)| ticket);
-            let ticket = choked.waiting.join(ticket, cx.waker());
+            choked.waiting.hold(ticket, cx.waker());
+
             admission.resident = Some((peer, generation, ticket));
             if choked.paused || !choked.waiting.may_pass(Some(ticket)) {
                 drop(link);
@@ -169,9 +184,8 @@ impl Shard {
                 return Poll::Pending;
             }
         }
-        let ticket = link
-            .waiting
-            .join(admission.link.map(|(_, ticket)| ticket), cx.waker());
+        link.waiting.hold(ticket, cx.waker());
+
         admission.link = Some((peer, ticket));
         // The ring is flushed at the end of the turn, and whoever waits at the front is woken when it has room.
         if !link.touched {

@@ -8,6 +8,12 @@ use std::task::Waker;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(u64);
 
+impl Ticket {
+    pub(crate) fn new(number: u64) -> Self {
+        Self(number)
+    }
+}
+
 /// A queue of waiting tasks on one shard.
 ///
 /// A newcomer may pass only when nobody waits; a waiter may pass only when it is at the front. Whoever passes or gives
@@ -54,15 +60,26 @@ impl WaitList {
     pub fn join(&self, ticket: Option<Ticket>, waker: &Waker) -> Ticket {
         let mut waiting = self.waiting.borrow_mut();
         if let Some(ticket) = ticket
-            && let Ok(index) = waiting.binary_search_by_key(&ticket, |entry| entry.0) {
-                if !waiting[index].1.will_wake(waker) {
-                    waiting[index].1 = waker.clone();
-                }
-                return ticket;
+            && let Ok(index) = waiting.binary_search_by_key(&ticket, |entry| entry.0)
+        {
+            if !waiting[index].1.will_wake(waker) {
+                waiting[index].1 = waker.clone();
             }
+            return ticket;
+        }
         let ticket = Ticket(self.next.replace(self.next.get() + 1));
         waiting.push_back((ticket, waker.clone()));
         ticket
+    }
+
+    /// Holds the place of a ticket from elsewhere, in the order of the tickets.
+    pub(crate) fn hold(&self, ticket: Ticket, waker: &Waker) {
+        let mut waiting = self.waiting.borrow_mut();
+        match waiting.binary_search_by_key(&ticket, |entry| entry.0) {
+            Ok(index) if waiting[index].1.will_wake(waker) => {}
+            Ok(index) => waiting[index].1 = waker.clone(),
+            Err(index) => waiting.insert(index, (ticket, waker.clone())),
+        }
     }
 
     /// Gives a place up, after passing or instead of it.
