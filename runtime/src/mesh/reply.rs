@@ -264,13 +264,19 @@ impl<T: 'static> ReplySlot<T> {
                 sender,
             ));
             let job = Box::new(move || {
-                let (slot, sender): (Self, oneshot::Sender<T>) = waiting.into_inner();
+                let (mut slot, mut sender): (Self, oneshot::Sender<T>) = waiting.into_inner();
                 let courier = async move {
-                    if let Some(value) = slot.await {
+                    let waited = std::future::poll_fn(|cx| match sender.poll_canceled(cx) {
                         // The other end is gone: nobody wants the value.
+                        Poll::Ready(()) => Poll::Ready(None),
+                        Poll::Pending => Pin::new(&mut slot).poll(cx),
+                    });
+                    if let Some(value) = waited.await {
+                        // Gone just now, perhaps.
                         drop(sender.send(value));
                     }
                 };
+
                 context::with(|shard| shard.spawn(courier).detach());
             });
             if let Some(shared) = registry::shared(place.shard) {
@@ -306,7 +312,7 @@ impl<T> Drop for ReplySlot<T> {
     #[inline]
     fn drop(&mut self) {
         if self.courier.is_some() {
-            // The slot is the courier's now; dropping the receiver ends it when the value comes.
+            // The slot is the courier's now, and dropping the receiver ends the courier.
             return;
         }
         let place = self.place;
