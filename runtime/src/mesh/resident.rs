@@ -283,9 +283,10 @@ impl<R: Resident> ResidentId<R> {
     #[must_use]
     pub fn enter_outside(self) -> Option<OutsidePass> {
         let shared = registry::shared(self.shard)?;
+        // A pass exists only once it is counted: its drop counts it out again.
         shared
             .enter_outside(OUTSIDE_MAX)
-            .then_some(OutsidePass { shared })
+            .then(|| OutsidePass { shared })
     }
 
     /// The resident's place in the calling shard's runtime; `None` elsewhere.
