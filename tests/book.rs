@@ -1,0 +1,21 @@
+//! The Rust blocks of the README and of the book, as doc tests: one module for each page.
+
+macro_rules! pages {
+    ($($name:ident $path:literal)*) => {
+        $(
+            #[doc = include_str!($path)]
+            mod $name {}
+        )*
+    };
+}
+
+pages! {
+    readme "../README.md"
+    introduction "../book/src/introduction.md"
+    first_actor "../book/src/tutorial/first-actor.md"
+    asking_and_telling "../book/src/tutorial/asking-and-telling.md"
+    failure_and_stopping "../book/src/tutorial/failure-and-stopping.md"
+    sharding "../book/src/tutorial/sharding.md"
+    server "../book/src/tutorial/server.md"
+    io_uring_refused "../book/src/how-to/io-uring-refused.md"
+}
