@@ -3,6 +3,9 @@
 //! Every test runs its body through [`bounded`] or [`on_shards`], so that a hang is a failure with a name and not a
 //! run that never ends.
 
+#[cfg(doctest)]
+mod book;
+
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, mpsc};
 use std::thread;
