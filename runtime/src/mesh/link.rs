@@ -39,6 +39,8 @@ pub(crate) struct Link {
     spill: VecDeque<Box<dyn Spilled>>,
     /// In the shard's list of peers to publish to.
     touched: bool,
+    /// Something was published early while the peer slept: it is to be told at the end of the turn.
+    unannounced: bool,
     waiting: Rc<WaitList>,
     /// Residents, by generation, that asked for a pause.
     choked: BTreeMap<u64, Choked>,
@@ -80,6 +82,7 @@ impl Link {
             producer: None,
             spill: VecDeque::new(),
             touched: false,
+            unannounced: false,
             waiting: Rc::default(),
             choked: BTreeMap::new(),
             tickets: 0,
@@ -102,11 +105,22 @@ impl Link {
             self.touched = true;
             shard.touch(peer);
         }
-        if bulky && producer.publish() {
-            // Enough to be worth a wake-up now: the peer works on these while this turn goes on.
-            shard.team().shared(peer).notify();
+        if bulky {
+            self.publish_early(shard);
         }
         pushed
+    }
+
+    /// Lets a peer that is awake work on what a long turn has written so far. One that sleeps is woken at the end of the
+    /// turn, once, for all of it.
+    #[cold]
+    fn publish_early(&mut self, shard: &Shard) {
+        let shared = shard.team().shared(self.peer);
+        self.unannounced |= self.producer.as_mut().is_some_and(Producer::publish);
+        if self.unannounced && !shared.handshake.is_asleep() {
+            shared.notify();
+            self.unannounced = false;
+        }
     }
 
     fn next_ticket(&mut self) -> Ticket {
@@ -250,6 +264,7 @@ impl Shard {
             producer,
             spill,
             waiting,
+            unannounced,
             ..
         } = &mut *link;
         let Some(producer) = producer else {
@@ -261,7 +276,7 @@ impl Shard {
                 break;
             }
         }
-        let news = producer.publish();
+        let news = producer.publish() | std::mem::take(unannounced);
         let wanting = !spill.is_empty() || !waiting.is_empty();
         // Either there is room, or the reader has been asked to say when there is.
         let waiting = (wanting && producer.want_room()).then(|| waiting.clone());
