@@ -8,9 +8,10 @@ use std::task::Waker;
 
 use super::RingConfig;
 use super::backend::{AnyBackend, Backend, Wait};
-use super::inflight::{Garbage, Inflight, Key, Polled};
+use super::inflight::{Inflight, Key, Polled};
 use super::op::{Effects, Operation, Outcome};
 use super::ops::doorbell::{DoorbellPoll, DoorbellRead};
+use super::payload::Garbage;
 use super::probe::BackendError;
 use super::uring::Uring;
 

@@ -2,32 +2,21 @@
 //!
 //! Plain bookkeeping without system calls. [`op`](super::op) tells the life of a record; this file enforces it.
 //! Records live in pages that are never moved, so that an address inside a payload stays true until the record ends.
-//! Small payloads lie in the record itself, larger ones in a box of their own.
 //!
 //! A finished record is used again, with its generation counted up. Pages are kept until the driver goes: memory is
 //! bounded by the largest number of operations that ever ran at one time.
-#![expect(
-    unsafe_code,
-    reason = "owns the type-erased payloads and the pages they live in"
-)]
+#![expect(unsafe_code, reason = "decides when a payload leaves its record")]
 
 use std::any::type_name;
-use std::cell::{Cell, UnsafeCell};
+use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
-use std::mem::{ManuallyDrop, MaybeUninit};
-use std::ptr::NonNull;
 use std::task::Waker;
 
 use super::backend::{Entry, EntryKind};
 use super::op::{Completion, Effects, Flags, OpId, Operation, Outcome, Token};
-
-/// Payloads up to this size, and up to this alignment, need no box.
-const INLINE_SIZE: usize = 128;
-const PAGE_SLOTS: usize = 64;
-const PAGE_SLOTS_U32: u32 = 64;
-/// No slot: the end of a list.
-const NONE: u32 = u32::MAX;
+use super::payload::{Garbage, Payload};
+use super::record::{List, NONE, PAGE_SLOTS, PAGE_SLOTS_U32, Page, Request, Slot, State, slot_of};
 
 /// All operations of one driver.
 pub(crate) struct Inflight {
@@ -41,8 +30,6 @@ pub(crate) struct Inflight {
     cancels: List,
     /// Invariant: the number of records that are queued or [`State::in_kernel`].
     live: usize,
-    /// Invariant: the number of records that are [`State::in_kernel`].
-    in_kernel: usize,
     /// Set by [`Inflight::cancel_all`]: what starts from now on is cancelled at once.
     closing: bool,
     /// Completions that named no running operation.
@@ -75,36 +62,6 @@ pub(crate) enum Polled<T> {
     NewWaker(Key<T>),
 }
 
-/// Where a record is in its life. [`op`](super::op) has the picture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Free,
-    Queued,
-    Submitted,
-    Cancelling(Request),
-    Orphaned(Request),
-    Done,
-}
-
-/// How far the request to cancel an operation got.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Request {
-    /// On the list of cancels to hand over.
-    Listed,
-    /// Handed over to the backend.
-    Sent,
-}
-
-impl State {
-    /// Whether the backend has the entry, so that the payload must stay as it is.
-    fn in_kernel(self) -> bool {
-        match self {
-            State::Submitted | State::Cancelling(_) | State::Orphaned(_) => true,
-            State::Free | State::Queued | State::Done => false,
-        }
-    }
-}
-
 impl Inflight {
     pub(crate) fn new() -> Inflight {
         Inflight {
@@ -114,7 +71,6 @@ impl Inflight {
             backlog: List::EMPTY,
             cancels: List::EMPTY,
             live: 0,
-            in_kernel: 0,
             closing: false,
             stale: 0,
         }
@@ -126,11 +82,6 @@ impl Inflight {
     pub(crate) fn start<T: Operation>(&mut self, operation: T, waker: Option<Waker>) -> Key<T> {
         let index = self.take_free_slot();
         let slot = self.slot(index);
-        debug_assert_eq!(
-            slot.state.get(),
-            State::Free,
-            "slot {index} was on the free list"
-        );
         let key = Key {
             driver: self.id,
             id: OpId {
@@ -186,7 +137,6 @@ impl Inflight {
                 return false;
             }
             slot.state.set(State::Submitted);
-            self.in_kernel += 1;
             self.backlog.unlink(&self.pages, index);
         }
         true
@@ -361,7 +311,6 @@ impl Inflight {
             state.in_kernel(),
             "slot {index} completed in state {state:?}"
         );
-        self.in_kernel -= 1;
         self.live -= 1;
         match state {
             State::Cancelling(Request::Listed) | State::Orphaned(Request::Listed) => {
@@ -388,13 +337,8 @@ impl Inflight {
             slot.state.get() != State::Free,
             "slot {index} is freed for the second time"
         );
-        let payload = Payload {
-            // SAFETY: the record is in use, so it holds a payload; freeing it below makes this the only copy.
-            storage: unsafe { slot.payload.get().read() },
-            vtable: slot.vtable.get(),
-            outcome: slot.outcome.take(),
-            home: PhantomData,
-        };
+        // SAFETY: the record is in use, so it holds a payload; it is freed below.
+        let payload = unsafe { slot.take_payload() };
         self.free_slot(index);
         payload
     }
@@ -471,14 +415,8 @@ impl Drop for Inflight {
                 match slot.state.get() {
                     State::Free => {}
                     State::Queued | State::Done => {
-                        let payload = Payload {
-                            // SAFETY: the record is in use, so it holds a payload; the next line makes this the only
-                            // copy.
-                            storage: unsafe { slot.payload.get().read() },
-                            vtable: slot.vtable.get(),
-                            outcome: slot.outcome.take(),
-                            home: PhantomData,
-                        };
+                        // SAFETY: the record is in use, so it holds a payload; the next line frees it.
+                        let payload = unsafe { slot.take_payload() };
                         slot.state.set(State::Free);
                         drop(payload);
                         drop(slot.waker.take());
@@ -499,7 +437,6 @@ impl fmt::Debug for Inflight {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Inflight")
             .field("live", &self.live)
-            .field("in_kernel", &self.in_kernel)
             .field("closing", &self.closing)
             .field("stale", &self.stale)
             .finish_non_exhaustive()
@@ -524,292 +461,14 @@ impl DriverId {
     }
 }
 
-/// What an ended handle or operation left behind. Dropping it runs destructors and orphan hooks: code of users.
-#[derive(Debug, Default)]
-#[must_use = "dropped while the driver is borrowed, the destructors in here cannot use it"]
-pub(crate) struct Garbage {
-    #[expect(dead_code, reason = "held for its destructor")]
-    payload: Option<Payload>,
-    #[expect(dead_code, reason = "held for its destructor")]
-    waker: Option<Waker>,
-}
-
-/// A payload that was moved out of its record.
-struct Payload {
-    /// Invariant: holds the payload of the type that `vtable` is for.
-    storage: MaybeUninit<Storage>,
-    vtable: &'static Vtable,
-    /// The outcome, unless the operation never reached the kernel.
-    outcome: Option<Outcome>,
-    /// `!Send`: payloads hold things that stay on their shard.
-    home: PhantomData<*const ()>,
-}
-
-impl Drop for Payload {
-    fn drop(&mut self) {
-        let storage = NonNull::from(&mut self.storage).cast::<Storage>();
-        match self.outcome {
-            // SAFETY: by the invariant of `storage`; it is not looked at again.
-            Some(outcome) => unsafe { (self.vtable.orphan)(storage, outcome) },
-            // SAFETY: by the invariant of `storage`; it is not looked at again.
-            None => unsafe { (self.vtable.drop)(storage) },
-        }
-    }
-}
-
-impl fmt::Debug for Payload {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Payload")
-            .field("name", &self.vtable.name)
-            .field("outcome", &self.outcome)
-            .finish()
-    }
-}
-
-/// Room for a payload, or for the pointer to its box.
-#[repr(C, align(16))]
-struct Storage([u8; INLINE_SIZE]);
-
-/// One record. Reached through shared references only, so that no unique borrow of it ever invalidates the addresses
-/// the kernel was given.
-#[repr(align(64))]
-struct Slot {
-    /// Invariant: holds a payload of the type that `vtable` is for unless the state is [`State::Free`].
-    payload: UnsafeCell<MaybeUninit<Storage>>,
-    vtable: Cell<&'static Vtable>,
-    /// Whom to wake at the end. `None` while there is no handle.
-    waker: Cell<Option<Waker>>,
-    outcome: Cell<Option<Outcome>>,
-    generation: Cell<u32>,
-    /// Neighbours in the backlog or the list of cancels; `next` also links free slots.
-    previous: Cell<u32>,
-    next: Cell<u32>,
-    state: Cell<State>,
-}
-
-impl Slot {
-    fn new() -> Slot {
-        Slot {
-            payload: UnsafeCell::new(MaybeUninit::uninit()),
-            vtable: Cell::new(&Vtable::EMPTY),
-            waker: Cell::new(None),
-            outcome: Cell::new(None),
-            generation: Cell::new(0),
-            previous: Cell::new(NONE),
-            next: Cell::new(NONE),
-            state: Cell::new(State::Free),
-        }
-    }
-
-    fn storage(&self) -> NonNull<Storage> {
-        NonNull::new(self.payload.get().cast::<Storage>()).expect("the address of a field")
-    }
-
-    /// Fills a free slot.
-    fn put<T: Operation>(&self, operation: T) {
-        // SAFETY: the slot is free, so the storage holds nothing and nobody points into it.
-        unsafe { Erased::<T>::write(self.storage(), operation) };
-        self.vtable.set(Erased::<T>::VTABLE);
-    }
-
-    /// Moves the payload out.
-    ///
-    /// # Safety
-    ///
-    /// * The slot holds a payload that [`put::<T>`](Self::put) wrote, and the kernel is done with it.
-    /// * The caller frees the slot, so that the payload is taken once.
-    unsafe fn take<T: Operation>(&self) -> T {
-        // SAFETY: by this function's contract.
-        unsafe { Erased::<T>::read(self.storage()) }
-    }
-
-    /// Describes a queued operation to the kernel.
-    fn entry(&self) -> EntryKind {
-        assert_eq!(
-            self.state.get(),
-            State::Queued,
-            "only a queued operation is described"
-        );
-        // SAFETY: the slot is in use, so it holds a payload of the vtable's type, which nobody borrows.
-        unsafe { (self.vtable.get().entry)(self.storage()) }
-    }
-}
-
-/// The operations on a payload whose type is forgotten.
-struct Vtable {
-    name: &'static str,
-    entry: unsafe fn(NonNull<Storage>) -> EntryKind,
-    orphan: unsafe fn(NonNull<Storage>, Outcome),
-    drop: unsafe fn(NonNull<Storage>),
-}
-
-impl Vtable {
-    /// Of a slot that was never used.
-    const EMPTY: Vtable = Vtable {
-        name: "none",
-        entry: |_| EntryKind::Nop,
-        orphan: |_, _| {},
-        drop: |_| {},
-    };
-}
-
-/// How a payload of type `T` lies in its storage: itself if it fits, else as the address of its box.
-struct Erased<T>(PhantomData<T>);
-
-impl<T: Operation> Erased<T> {
-    const FITS: bool =
-        size_of::<T>() <= size_of::<Storage>() && align_of::<T>() <= align_of::<Storage>();
-
-    const VTABLE: &'static Vtable = &Vtable {
-        name: T::NAME,
-        entry: Self::entry,
-        orphan: Self::orphan,
-        drop: Self::drop,
-    };
-
-    /// # Safety
-    ///
-    /// `storage` is valid for writes and holds nothing.
-    unsafe fn write(storage: NonNull<Storage>, operation: T) {
-        if Self::FITS {
-            // SAFETY: valid by the contract, large and aligned enough by `FITS`.
-            unsafe { storage.cast::<T>().write(operation) };
-        } else {
-            let boxed = Box::into_raw(Box::new(operation));
-            // SAFETY: valid by the contract; a pointer fits.
-            unsafe { storage.cast::<*mut T>().write(boxed) };
-        }
-    }
-
-    /// # Safety
-    ///
-    /// `storage` holds what [`write`](Self::write) put there, and is not read again.
-    unsafe fn read(storage: NonNull<Storage>) -> T {
-        if Self::FITS {
-            // SAFETY: `write` put a `T` there.
-            unsafe { storage.cast::<T>().read() }
-        } else {
-            // SAFETY: `write` put the address of a box there.
-            let boxed = unsafe { storage.cast::<*mut T>().read() };
-            // SAFETY: `write` took it from a box, and it is taken once by the contract.
-            *unsafe { Box::from_raw(boxed) }
-        }
-    }
-
-    /// # Safety
-    ///
-    /// `storage` holds what [`write`](Self::write) put there, and nothing borrows it.
-    unsafe fn entry(storage: NonNull<Storage>) -> EntryKind {
-        let mut operation = if Self::FITS {
-            storage.cast::<T>()
-        } else {
-            // SAFETY: `write` put the address of a box there, which is not null.
-            unsafe { NonNull::new_unchecked(storage.cast::<*mut T>().read()) }
-        };
-        // SAFETY: a valid `T` that nothing else borrows, by the contract.
-        unsafe { operation.as_mut() }.entry()
-    }
-
-    /// # Safety
-    ///
-    /// As for [`read`](Self::read).
-    unsafe fn orphan(storage: NonNull<Storage>, outcome: Outcome) {
-        // SAFETY: by this function's contract.
-        unsafe { Self::read(storage) }.orphan(outcome);
-    }
-
-    /// # Safety
-    ///
-    /// As for [`read`](Self::read).
-    unsafe fn drop(storage: NonNull<Storage>) {
-        // SAFETY: by this function's contract.
-        drop(unsafe { Self::read(storage) });
-    }
-}
-
-/// A block of slots at a fixed address. Freed by [`Page::free`], or not at all.
-struct Page(NonNull<[Slot; PAGE_SLOTS]>);
-
-impl Page {
-    fn new() -> Page {
-        let slots: Box<[Slot]> = (0..PAGE_SLOTS).map(|_| Slot::new()).collect();
-        let Ok(slots) = <Box<[Slot; PAGE_SLOTS]>>::try_from(slots) else {
-            unreachable!("collected exactly {PAGE_SLOTS} slots");
-        };
-        #[cfg(test)]
-        tests::PAGES.set(tests::PAGES.get() + 1);
-        Page(NonNull::from(Box::leak(slots)))
-    }
-
-    fn slots(&self) -> &[Slot; PAGE_SLOTS] {
-        // SAFETY: leaked from a box in `new`, given back by `free` only, which consumes the page. Only shared
-        // references are made, so this aliases no unique one.
-        unsafe { self.0.as_ref() }
-    }
-
-    fn free(self) {
-        #[cfg(test)]
-        tests::PAGES.set(tests::PAGES.get() - 1);
-        let page = ManuallyDrop::new(self);
-        // SAFETY: leaked from a box in `new`; the page is consumed, so no reference to a slot is left.
-        drop(unsafe { Box::from_raw(page.0.as_ptr()) });
-    }
-}
-
-/// A doubly linked list through the slots, so that a record leaves it in constant time.
-struct List {
-    head: u32,
-    tail: u32,
-}
-
-impl List {
-    const EMPTY: List = List {
-        head: NONE,
-        tail: NONE,
-    };
-
-    fn front(&self) -> Option<u32> {
-        (self.head != NONE).then_some(self.head)
-    }
-
-    fn push_back(&mut self, pages: &[Page], index: u32) {
-        let slot = slot_of(pages, index);
-        slot.previous.set(self.tail);
-        slot.next.set(NONE);
-        match self.tail {
-            NONE => self.head = index,
-            tail => slot_of(pages, tail).next.set(index),
-        }
-        self.tail = index;
-    }
-
-    /// The slot must be on this list.
-    fn unlink(&mut self, pages: &[Page], index: u32) {
-        let slot = slot_of(pages, index);
-        let (previous, next) = (slot.previous.get(), slot.next.get());
-        match previous {
-            NONE => self.head = next,
-            previous => slot_of(pages, previous).next.set(next),
-        }
-        match next {
-            NONE => self.tail = previous,
-            next => slot_of(pages, next).previous.set(previous),
-        }
-    }
-}
-
-fn slot_of(pages: &[Page], index: u32) -> &Slot {
-    &pages[index as usize / PAGE_SLOTS].slots()[index as usize % PAGE_SLOTS]
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::ring::tests::records::Inline;
 
     thread_local! {
         /// How many pages this thread allocated and did not free.
-        pub(super) static PAGES: Cell<usize> = const { Cell::new(0) };
+        pub(in crate::ring) static PAGES: Cell<usize> = const { Cell::new(0) };
     }
 
     #[test]

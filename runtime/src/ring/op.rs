@@ -49,7 +49,7 @@ use std::io;
 use std::task::Waker;
 
 use super::backend::EntryKind;
-use super::inflight::Garbage;
+use super::payload::Garbage;
 
 /// Names one operation of one driver: a slot, and which use of that slot.
 ///
@@ -178,7 +178,8 @@ pub(crate) unsafe trait Operation: 'static {
     /// The name reported when the operation is leaked at shutdown.
     const NAME: &'static str;
 
-    /// Describes the operation to the kernel. Called once, with `self` at its final address.
+    /// Describes the operation to the kernel. Called with `self` at its final address, and again only if there was no
+    /// room for the entry. The driver is borrowed meanwhile.
     fn entry(&mut self) -> EntryKind;
 
     /// Turns payload and result into the output. The kernel is done with `self`.
