@@ -192,11 +192,16 @@ pub trait Port: Copy + sealed::Sealed {
     /// Runs a timer on the actor's shard for a caller that has none.
     #[doc(hidden)]
     fn timer_outside(self, limit: std::time::Duration) -> oneshot::Receiver<()> {
-        let (fire, fired) = oneshot::channel();
+        let (mut fire, fired) = oneshot::channel();
         let job = Box::new(move || {
             greenroom_runtime::spawn(async move {
-                greenroom_runtime::time::sleep(limit).await;
-                // The caller may have its answer by now.
+                let mut sleep = greenroom_runtime::time::sleep(limit);
+                // Ends early when the caller has its answer, or has given up.
+                std::future::poll_fn(|cx| match fire.poll_canceled(cx) {
+                    Poll::Ready(()) => Poll::Ready(()),
+                    Poll::Pending => std::pin::pin!(&mut sleep).poll(cx),
+                })
+                .await;
                 let _unheard: Result<(), ()> = fire.send(());
             })
             .detach();
