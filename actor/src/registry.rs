@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::mpsc;
 use std::task::{Poll, Waker};
 
 use slab::Slab;
@@ -26,6 +27,17 @@ pub(crate) struct Registry {
     panics: Cell<u64>,
     /// Who waits for the last actor to end.
     emptied: Cell<Option<Waker>>,
+    /// Who gets the last word of this registry, when its shard has ended.
+    heir: Cell<Option<mpsc::Sender<Counts>>>,
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        if let Some(heir) = self.heir.take() {
+            // It may not wait any more.
+            let _unheard = heir.send(self.counts());
+        }
+    }
 }
 
 impl Registry {
@@ -87,6 +99,11 @@ impl Registry {
 
     pub(crate) fn count_panic(&self) {
         self.panics.set(self.panics.get() + 1);
+    }
+
+    /// Sends the counts once more when the shard has dropped everything that could change them.
+    pub(crate) fn bequeath(&self, heir: mpsc::Sender<Counts>) {
+        self.heir.set(Some(heir));
     }
 
     pub(crate) fn counts(&self) -> Counts {

@@ -1,8 +1,9 @@
 //! The system: shards with actors on them.
 
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Add, Deref};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use futures_channel::oneshot;
@@ -112,13 +113,15 @@ impl System {
             "a system is shut down from outside: on a shard this would wait for itself"
         );
         let shards: Vec<ShardId> = self.handle.shards().collect();
+        let (heir, last_words) = mpsc::channel();
         // All shards drain at the same time: actors of one may need those of another to finish their work.
         let draining: Vec<_> = shards
             .into_iter()
             .map(|shard| {
+                let heir = heir.clone();
                 self.handle
                     .runtime
-                    .spawn_on(shard, move || drain(shard, grace))
+                    .spawn_on(shard, move || drain(shard, grace, heir))
             })
             .collect();
         let mut report = ShutdownReport::default();
@@ -127,7 +130,10 @@ impl System {
                 report.add(drained);
             }
         }
+        drop(heir);
         report.leaked_operations = self.runtime.shutdown().leaked_operations();
+        // The end of a shard gives up messages too: those that waited for room, or came too late.
+        report.counts = last_words.iter().fold(Counts::default(), Counts::add);
         report
     }
 }
@@ -144,11 +150,10 @@ impl Deref for System {
 struct Drained {
     stopped: usize,
     killed: Vec<Killed>,
-    counts: Counts,
 }
 
 /// Stops the actors of the current shard, and kills those that are not done in time.
-async fn drain(shard: ShardId, grace: Duration) -> Drained {
+async fn drain(shard: ShardId, grace: Duration, heir: mpsc::Sender<Counts>) -> Drained {
     let registry = Registry::current().expect("drained on the shard itself");
     let alive = registry.len();
     let all_ended = async {
@@ -173,10 +178,10 @@ async fn drain(shard: ShardId, grace: Duration) -> Drained {
             actor.kill();
         }
     }
+    registry.bequeath(heir);
     Drained {
         stopped: alive.saturating_sub(killed.len()),
         killed,
-        counts: registry.counts(),
     }
 }
 
@@ -231,7 +236,6 @@ impl ShutdownReport {
     fn add(&mut self, drained: Drained) {
         self.stopped += drained.stopped;
         self.killed.extend(drained.killed);
-        self.counts = self.counts + drained.counts;
     }
 
     /// Actors that handled what they had accepted and stopped.
@@ -246,7 +250,7 @@ impl ShutdownReport {
         &self.killed
     }
 
-    /// What the shards had counted when their actors had ended.
+    /// What the shards had counted when they ended.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
