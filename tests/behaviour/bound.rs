@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
 
 use futures_channel::oneshot;
 use greenroom::prelude::*;
-use greenroom::runtime::yield_now;
-use greenroom_tests::{Ledger, ledger, on_shards, poll_once, settle};
+use greenroom::runtime::time::sleep;
+use greenroom::runtime::{spawn, yield_now};
+use greenroom_tests::{Ledger, bounded, ledger, on_shards, poll_once, settle};
 
 #[test]
 fn a_mailbox_takes_as_many_messages_as_it_has_places_from_its_own_shard() {
@@ -146,5 +148,40 @@ fn at_most_4096_messages_nobody_waits_for_are_on_their_way_from_outside() {
         let seen = system.block_on(ledger.seen().into_future()).unwrap();
         assert_eq!(seen.len(), taken + 1);
         ledger.note(0, 0).try_tell().unwrap();
+    });
+}
+
+/// The other shard moves messages out of the link as fast as they come, so the link itself never makes the sender wait.
+#[test]
+fn a_sender_that_never_finds_the_link_full_still_heeds_a_pause() {
+    bounded("the sender", || {
+        const LINK_BYTES: usize = 1 << 20;
+        let builder = System::builder().shards(2).pin(false);
+        let system = builder
+            .runtime(|runtime| runtime.link_bytes(LINK_BYTES))
+            .start()
+            .unwrap();
+        let handled = Arc::new(AtomicU64::new(0));
+        let theirs = handled.clone();
+        let slow = system
+            .block_on(system.spawn_on(1, move || Slow { handled: theirs }))
+            .unwrap();
+        let fired = Arc::new(AtomicU64::new(0));
+        let timer = fired.clone();
+        let sent = system.run_on(0, move || async move {
+            spawn(async move {
+                sleep(Duration::from_millis(5)).await;
+                timer.store(1, Ordering::Relaxed);
+            })
+            .detach();
+            let mut sent = 0_u64;
+            while fired.load(Ordering::Relaxed) == 0 && sent < 3_000_000 {
+                slow.take(sent).tell().await.unwrap();
+                sent += 1;
+                (0..300).for_each(|_| std::hint::spin_loop());
+            }
+            sent
+        });
+        assert!(sent < 3_000_000, "a timer of 5 ms beside it never fired");
     });
 }

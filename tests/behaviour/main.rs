@@ -1,8 +1,14 @@
 //! What the framework promises, tested through its public face: one module a promise.
 
+mod account;
 mod bound;
+mod exclusive;
 mod fair;
+mod isolation;
 mod moved;
 mod order;
+mod progress;
 mod replies;
 mod stop;
+mod storm;
+mod types;

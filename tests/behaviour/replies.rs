@@ -7,7 +7,7 @@ use futures_channel::oneshot;
 use greenroom::HandlerRan;
 use greenroom::prelude::*;
 use greenroom::runtime::time::sleep;
-use greenroom::runtime::yield_now;
+use greenroom::runtime::{ShardCounts, yield_now};
 use greenroom_tests::{Ledger, bounded, hear, last_shard, ledger, on_shards, poll_once, start};
 
 #[derive(Debug, PartialEq, Eq)]
@@ -350,5 +350,25 @@ fn calls_to_an_actor_of_a_system_that_is_gone_give_errors() {
         // Once with no shard under the number of the actor's shard, once with one.
         check(&start(1));
         check(&start(4));
+    });
+}
+
+#[test]
+fn an_answered_ask_from_outside_leaves_no_timer_behind() {
+    on_shards(&[1, 2], |system| {
+        let oracle = system
+            .block_on(system.spawn_on(0, Oracle::default))
+            .unwrap();
+        let timers = || system.run_on(0, || async { ShardCounts::current().unwrap().timers });
+        for value in 0..20 {
+            let ask = oracle.value(value).timeout(Duration::from_secs(60));
+            assert_eq!(system.block_on(ask).unwrap(), value);
+        }
+        for _ in 0..10_000 {
+            if timers() == 0 {
+                return;
+            }
+        }
+        panic!("{} timers are left", timers());
     });
 }

@@ -1,0 +1,310 @@
+//! A panic in an actor ends that actor, and nothing else.
+
+use std::sync::mpsc;
+
+use futures_channel::oneshot;
+use greenroom::HandlerRan;
+use greenroom::prelude::*;
+use greenroom::runtime::yield_now;
+use greenroom_tests::{Ledger, counts, last_shard, ledger, on_shards, poll_once};
+
+/// Panics when it is dropped.
+#[derive(Debug)]
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            panic!("the bomb went off");
+        }
+    }
+}
+
+/// Kills an actor when it is dropped.
+#[derive(Debug)]
+struct Fuse(Addr<Ledger<1>>);
+
+impl Drop for Fuse {
+    fn drop(&mut self) {
+        Addr::kill(self.0);
+    }
+}
+
+#[derive(Default)]
+struct Fragile {
+    bomb: Option<Bomb>,
+    kept: Vec<Reply<u64>>,
+}
+
+#[actor(mailbox = 16)]
+impl Fragile {
+    pub(crate) fn arm(&mut self) {
+        self.bomb = Some(Bomb);
+    }
+
+    pub(crate) fn value(&self, value: u64) -> u64 {
+        value
+    }
+
+    pub(crate) fn fail(&self) {
+        panic!("fragile");
+    }
+
+    pub(crate) fn handle_bomb(&mut self, bomb: Bomb) -> u64 {
+        std::mem::forget(bomb);
+        1
+    }
+
+    pub(crate) fn handle_fuse(&mut self, fuse: Fuse) {
+        drop(fuse);
+    }
+
+    pub(crate) fn make_bomb(&self) -> Bomb {
+        Bomb
+    }
+
+    pub(crate) async fn wait(&mut self, gate: oneshot::Receiver<()>) {
+        gate.await.ok();
+    }
+
+    pub(crate) async fn wait_with_fuse(&mut self, fuse: Fuse, gate: oneshot::Receiver<()>) {
+        gate.await.ok();
+        drop(fuse);
+    }
+
+    pub(crate) async fn wait_with_bomb(&mut self, gate: oneshot::Receiver<()>) {
+        let bomb = Bomb;
+        gate.await.ok();
+        std::mem::forget(bomb);
+    }
+
+    pub(crate) fn keep(&mut self, reply: Reply<u64>) {
+        self.kept.push(reply);
+    }
+}
+
+fn fragile(system: &System) -> Addr<Fragile> {
+    system
+        .block_on(system.spawn_on(last_shard(system), Fragile::default))
+        .unwrap()
+}
+
+/// A neighbour on the same shard answers, and a new actor can be spawned there.
+fn check_shard_lives(system: &System, neighbour: Addr<Ledger<1>>) {
+    assert_eq!(
+        system.block_on(neighbour.note(0, 5).into_future()).unwrap(),
+        5
+    );
+    assert_eq!(
+        system
+            .block_on(fragile(system).value(3).into_future())
+            .unwrap(),
+        3
+    );
+}
+
+fn check(body: impl Fn(&System, Addr<Fragile>) + Send + Sync + 'static) {
+    on_shards(&[1, 2], move |system| {
+        let neighbour = ledger(system, last_shard(system));
+        body(system, fragile(system));
+        check_shard_lives(system, neighbour);
+    });
+}
+
+#[test]
+fn a_panic_in_a_handler_ends_its_actor_only() {
+    check(|system, fragile| {
+        assert!(
+            system
+                .block_on(fragile.fail().into_future())
+                .unwrap_err()
+                .panic()
+                .is_some()
+        );
+        system.block_on(Addr::stopped(fragile));
+        assert_eq!(counts(system).panics, 1);
+    });
+}
+
+#[test]
+fn a_panic_in_the_drop_of_the_state_ends_its_actor_only() {
+    for end in [Addr::stop as fn(Addr<Fragile>), Addr::kill, |fragile| {
+        fragile.fail().try_tell().unwrap()
+    }] {
+        check(move |system, fragile| {
+            system.block_on(fragile.arm().into_future()).unwrap();
+            end(fragile);
+            system.block_on(Addr::stopped(fragile));
+        });
+    }
+}
+
+#[test]
+fn asks_that_wait_while_a_killed_state_panics_in_its_drop_hear_that_their_handlers_did_not_run() {
+    check(|system, fragile| {
+        system.block_on(fragile.arm().into_future()).unwrap();
+        let (_open, gate) = oneshot::channel();
+        let mut runs = fragile.wait(gate).into_future();
+        assert!(poll_once(&mut runs).is_pending());
+        let mut waits: Vec<_> = (0..3)
+            .map(|value| fragile.value(value).into_future())
+            .collect();
+        assert!(waits.iter_mut().all(|ask| poll_once(ask).is_pending()));
+        system.block_on(greenroom_tests::settle(system, last_shard(system)));
+        Addr::kill(fragile);
+        let error = system.block_on(runs).unwrap_err();
+        assert!(matches!(error, CallError::Killed(_)), "{error}");
+        for ask in waits {
+            let error = system.block_on(ask).unwrap_err();
+            assert_eq!(error.handler_ran(), HandlerRan::No, "{error}");
+        }
+    });
+}
+
+#[test]
+fn a_local_of_a_killed_handler_that_panics_in_its_drop_ends_its_actor_only() {
+    check(|system, fragile| {
+        let (_open, gate) = oneshot::channel();
+        let mut runs = fragile.wait_with_bomb(gate).into_future();
+        assert!(poll_once(&mut runs).is_pending());
+        system.block_on(greenroom_tests::settle(system, last_shard(system)));
+        Addr::kill(fragile);
+        let error = system.block_on(runs).unwrap_err();
+        assert_eq!(error.handler_ran(), HandlerRan::Yes, "{error}");
+        system.block_on(Addr::stopped(fragile));
+    });
+}
+
+#[test]
+fn a_message_that_panics_in_its_drop_is_accounted_for_like_any_other() {
+    check(|system, fragile| {
+        let (open, gate) = oneshot::channel();
+        system.block_on(fragile.wait(gate).tell()).unwrap();
+        let mut asks: Vec<_> = (0..3)
+            .map(|_| fragile.handle_bomb(Bomb).into_future())
+            .collect();
+        assert!(asks.iter_mut().all(|ask| poll_once(ask).is_pending()));
+        fragile.handle_bomb(Bomb).try_tell().unwrap();
+        system.block_on(greenroom_tests::settle(system, last_shard(system)));
+        Addr::kill(fragile);
+        for ask in asks {
+            let error = system.block_on(ask).unwrap_err();
+            assert_eq!(error.handler_ran(), HandlerRan::No, "{error}");
+        }
+        // One that comes after the end.
+        let error = system
+            .block_on(fragile.handle_bomb(Bomb).into_future())
+            .unwrap_err();
+        assert_eq!(error.handler_ran(), HandlerRan::No, "{error}");
+        assert_eq!(counts(system).dead_letters, 5);
+        drop(open);
+    });
+}
+
+#[test]
+fn a_reply_value_that_panics_in_its_drop_does_not_end_the_shard() {
+    check(|system, fragile| {
+        let mut ask = fragile.make_bomb().into_future();
+        assert!(poll_once(&mut ask).is_pending());
+        drop(ask);
+        for shard in system.shards() {
+            system.run_on(shard, move || async move {
+                let mut ask = fragile.make_bomb().into_future();
+                // An actor ended by such a drop has stopped.
+                if poll_once(&mut ask).is_pending() {
+                    drop(ask);
+                    yield_now().await;
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_kill_inside_the_drop_of_a_message_leaves_the_others_their_fate() {
+    on_shards(&[1, 2], |system| {
+        let shard = last_shard(system);
+        let (fragile, victim) = (fragile(system), ledger(system, shard));
+        let (_open, gate) = oneshot::channel();
+        let mut runs = fragile.wait_with_fuse(Fuse(victim), gate).into_future();
+        assert!(poll_once(&mut runs).is_pending());
+        let another: Addr<Ledger<1>> = ledger(system, shard);
+        let mut kills = fragile.handle_fuse(Fuse(another)).into_future();
+        assert!(poll_once(&mut kills).is_pending());
+        let mut waits = fragile.value(1).into_future();
+        assert!(poll_once(&mut waits).is_pending());
+        system.block_on(greenroom_tests::settle(system, shard));
+        Addr::kill(fragile);
+        let error = system.block_on(runs).unwrap_err();
+        assert!(matches!(error, CallError::Killed(_)), "{error}");
+        for error in [
+            system.block_on(kills).unwrap_err(),
+            system.block_on(waits).unwrap_err(),
+        ] {
+            assert!(error.is_stopped(), "{error}");
+        }
+        for victim in [victim, another] {
+            system.block_on(Addr::stopped(victim));
+        }
+    });
+}
+
+#[test]
+fn senders_that_wait_while_the_actor_panics_get_their_arguments_back() {
+    on_shards(&[1], |system| {
+        let ledger: Addr<Ledger<1>> = ledger(system, 0);
+        let (open, gate) = oneshot::channel();
+        let errors = system.run_on(0, move || async move {
+            ledger.wait(gate).tell().await.unwrap();
+            yield_now().await;
+            ledger
+                .fail("in front of a line".to_owned())
+                .tell()
+                .await
+                .unwrap();
+            let mut tell = ledger.note(1, 2).tell();
+            assert!(poll_once(&mut tell).is_pending());
+            let mut ask = ledger.note(3, 4).into_future();
+            assert!(poll_once(&mut ask).is_pending());
+            open.send(()).unwrap();
+            Addr::stopped(ledger).await;
+            (
+                tell.await.err().and_then(greenroom::SendError::into_args),
+                ask.await.unwrap_err().handler_ran(),
+            )
+        });
+        // The first in line may have entered when the panicking message left.
+        assert!(
+            matches!(errors, (Some((1, 2)) | None, HandlerRan::No)),
+            "{errors:?}"
+        );
+    });
+}
+
+#[test]
+fn replies_kept_by_an_actor_that_panics_are_answered() {
+    check(|system, fragile| {
+        let mut kept = fragile.keep().into_future();
+        assert!(poll_once(&mut kept).is_pending());
+        fragile.fail().try_tell().unwrap();
+        let error = system.block_on(kept).unwrap_err();
+        assert_eq!(error.handler_ran(), HandlerRan::Yes, "{error}");
+    });
+}
+
+#[test]
+fn a_task_that_panics_leaves_the_actors_of_its_shard_alone() {
+    on_shards(&[1, 2], |system| {
+        let shard = last_shard(system);
+        let ledger: Addr<Ledger<1>> = ledger(system, shard);
+        let (seen, sees) = mpsc::channel();
+        let task = system.runtime().spawn_on(shard, move || async move {
+            seen.send(()).unwrap();
+            panic!("a task");
+        });
+        let error: greenroom::runtime::JoinError = system.block_on(task).map(|()| ()).unwrap_err();
+        assert!(error.is_panic());
+        greenroom_tests::hear(&sees);
+        assert_eq!(system.block_on(ledger.note(0, 1).into_future()).unwrap(), 1);
+    });
+}
