@@ -112,8 +112,9 @@ impl TcpStream {
 
     /// Reads what is there, waiting for at least one byte. Returns how many came; 0 at the end of the stream.
     ///
-    /// Fills the buffer from its start, up to its capacity. For a vector that is what `Vec::with_capacity` reserved: an
-    /// empty vector without capacity reads nothing.
+    /// Fills the buffer from its start, up to its capacity; what was in it is overwritten, and a vector then holds what
+    /// was read and nothing else. Its capacity is what `Vec::with_capacity` reserved: an empty vector without capacity
+    /// reads nothing. To keep what is there and read behind it, pass `buffer.slice(buffer.len()..)`.
     ///
     /// # Errors
     ///

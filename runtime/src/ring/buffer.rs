@@ -117,10 +117,10 @@ pub unsafe trait IoBufMut: IoBuf {
     /// The number of bytes there is room for, initialised or not.
     fn capacity(&self) -> usize;
 
-    /// Notes that the first `len` bytes are initialised.
+    /// Notes that a transfer has filled the first `len` bytes.
     ///
-    /// Grows the initialised part and never shrinks it: after a read of 3 bytes into a vector of 10, the vector
-    /// still has 10, and the result tells that the first 3 are new.
+    /// A buffer whose length can change has exactly that length then: a vector of 10 bytes that 3 were read into is 3
+    /// bytes long, so what is in it is what was read. A [`Slice`] keeps what its buffer has behind it.
     ///
     /// # Safety
     ///
@@ -150,10 +150,8 @@ unsafe impl IoBufMut for Vec<u8> {
     }
 
     unsafe fn set_len(&mut self, len: usize) {
-        if len > Vec::len(self) {
-            // SAFETY: initialised and within the capacity by this function's contract.
-            unsafe { Vec::set_len(self, len) };
-        }
+        // SAFETY: initialised and within the capacity by this function's contract.
+        unsafe { Vec::set_len(self, len) };
     }
 }
 
@@ -316,8 +314,10 @@ unsafe impl<B: IoBufMut> IoBufMut for Slice<B> {
     }
 
     unsafe fn set_len(&mut self, len: usize) {
-        // SAFETY: the bytes before `begin` are initialised by the invariant, the `len` behind it by the contract.
-        unsafe { self.buffer.set_len(self.begin + len) };
+        if self.begin + len > self.buffer.len() {
+            // SAFETY: the bytes before `begin` are initialised by the invariant, the `len` behind it by the contract.
+            unsafe { self.buffer.set_len(self.begin + len) };
+        }
     }
 }
 
@@ -375,11 +375,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reading_into_a_vector_grows_but_never_shrinks_it() {
+    fn a_vector_is_as_long_as_what_was_read_into_it() {
         let mut buffer = Vec::with_capacity(8);
         assert_eq!(fill(&mut buffer, b"abcd"), 4);
         assert_eq!(fill(&mut buffer, b"xy"), 2);
-        assert_eq!(buffer, b"xycd");
+        assert_eq!(buffer, b"xy");
     }
 
     #[test]
