@@ -31,6 +31,10 @@ pub enum Refusal {
 /// Publishing early bounds how much a long turn holds back from a peer that is awake.
 const PUBLISH_BYTES: usize = 4096;
 
+/// The most messages one turn sends to a peer. A peer that empties the ring meanwhile would let a sender go on for
+/// ever, deaf to its shard's timers and to a choke.
+const MESSAGES_PER_TURN: usize = 1024;
+
 /// One peer, seen from a shard that sends to it.
 pub(crate) struct Link {
     peer: ShardId,
@@ -41,6 +45,8 @@ pub(crate) struct Link {
     touched: bool,
     /// Something was published early while the peer slept: it is to be told at the end of the turn.
     unannounced: bool,
+    /// Messages sent since the publish at the end of the last turn.
+    sent_in_turn: usize,
     waiting: Rc<WaitList>,
     /// Residents, by generation, that asked for a pause.
     choked: BTreeMap<u64, Choked>,
@@ -82,6 +88,8 @@ impl Link {
             producer: None,
             spill: VecDeque::new(),
             touched: false,
+            sent_in_turn: 0,
+
             unannounced: false,
             waiting: Rc::default(),
             choked: BTreeMap::new(),
@@ -121,6 +129,14 @@ impl Link {
             shared.notify();
             self.unannounced = false;
         }
+    }
+
+    /// As [`Link::push`], within the turn's share.
+    #[inline]
+    fn push_message<T: Record>(&mut self, shard: &Shard, build: impl FnOnce() -> T) -> bool {
+        let pushed = self.sent_in_turn < MESSAGES_PER_TURN && self.push(shard, build);
+        self.sent_in_turn += usize::from(pushed);
+        pushed
     }
 
     fn next_ticket(&mut self) -> Ticket {
@@ -163,7 +179,7 @@ impl Shard {
         // The two looks that decide almost every send: nobody is choked, nobody waits.
         let open = link.choked.is_empty() && link.waiting.is_empty();
         let may_pass = open || link.may_pass(generation, &Admission::default());
-        may_pass && link.push(self, build)
+        may_pass && link.push_message(self, build)
     }
 
     /// Sends when it is this sender's turn and there is room; until then holds its places.
@@ -180,7 +196,7 @@ impl Shard {
             super::resident::leave(admission);
         }
         let mut link = self.link(peer).borrow_mut();
-        if link.may_pass(generation, admission) && link.push(self, build) {
+        if link.may_pass(generation, admission) && link.push_message(self, build) {
             drop(link);
             self.leave_places(admission);
             return Poll::Ready(());
@@ -260,6 +276,7 @@ impl Shard {
     pub(crate) fn publish_link(&self, peer: ShardId) -> bool {
         let mut link = self.link(peer).borrow_mut();
         link.touched = false;
+        link.sent_in_turn = 0;
         let Link {
             producer,
             spill,
