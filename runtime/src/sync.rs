@@ -1,26 +1,28 @@
-//! Atomics, cells and threads: the standard library's, or loom's under `cfg(loom)`.
+//! Atomics, cells and, for tests, threads: the standard library's, or loom's under `cfg(loom)`.
 //!
 //! Every protocol between threads in this crate is written against these names, so that the code
 //! that ships is the code that the model checker runs. Two habits follow from it. Plain memory that
 //! is handed from one thread to another sits in an [`UnsafeCell`], whose accesses loom can see and
 //! check for races. And constructors that make an atomic are not `const`, because loom's are not.
+//!
+//! What the standard library promises by itself (`Arc`, `OnceLock`) is used as it is: loom need not
+//! prove it again.
 
 #[cfg(loom)]
+pub(crate) use loom::{cell::UnsafeCell, sync::atomic};
+#[cfg(not(loom))]
+pub(crate) use std::sync::atomic;
+
+#[cfg(all(loom, test))]
 pub(crate) use loom::{
-    cell::UnsafeCell,
-    sync::{Arc, atomic},
+    sync::{Arc, mpsc},
+    thread,
 };
-#[cfg(not(loom))]
-pub(crate) use std::sync::{Arc, atomic};
-
-#[cfg(loom)]
-#[cfg_attr(
-    not(test),
-    expect(unused_imports, reason = "only the models start threads")
-)]
-pub(crate) use loom::{hint, thread};
-#[cfg(not(loom))]
-pub(crate) use std::{hint, thread};
+#[cfg(all(not(loom), test))]
+pub(crate) use std::{
+    sync::{Arc, mpsc},
+    thread,
+};
 
 use std::ops::Deref;
 

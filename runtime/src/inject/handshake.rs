@@ -190,7 +190,7 @@ impl Handshake {
         }
     }
 
-    /// Whether there is news, without taking it; for a shard that watches before it sleeps.
+    /// True if there is news, which stays; for a shard that watches the word before it sleeps.
     #[inline]
     pub(crate) fn has_news(&self) -> bool {
         // ORDERING: Relaxed; a miss is caught by the next look, or by `prepare_sleep`.
@@ -287,25 +287,32 @@ mod tests {
     }
 }
 
-/// A shard's side of the dialogue with a doorbell, for the models of this crate.
-#[cfg(all(loom, test))]
+/// A shard's side of the dialogue with a doorbell, for the tests of races in this crate.
+///
+/// These tests run twice: under loom, which explores what the memory model allows, and with the
+/// threads of the system, with more values and whatever the machine comes up with.
+#[cfg(test)]
 pub(crate) mod model {
-    use std::sync::{Mutex, atomic::AtomicUsize, atomic::Ordering::Relaxed};
-
-    use loom::sync::mpsc::{Receiver, Sender, channel};
+    use std::sync::Mutex;
 
     use super::{Announce, Handshake};
+    use crate::sync::mpsc::{Receiver, Sender, channel};
+
+    /// How often a producer does its part.
+    pub(crate) const MANY: usize = if cfg!(loom) { 1 } else { 2000 };
 
     /// How many preemptions a model of one shard and this many other threads can afford.
+    ///
+    /// Three find every mistake that was planted in these protocols, and most show with two.
     pub(crate) fn preemptions(threads: usize) -> usize {
         if threads < 3 { 3 } else { 2 }
     }
 
-    /// Explores the interleavings of `run` with at most this many preemptions each.
-    ///
-    /// Three find every mistake that was planted in these protocols; most show with two, which is
-    /// what models of four threads can afford.
+    /// Runs `run` under every interleaving with at most this many preemptions.
+    #[cfg(loom)]
     pub(crate) fn explore(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
+        use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
         static EXPLORED: AtomicUsize = AtomicUsize::new(0);
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(preemptions);
@@ -314,6 +321,14 @@ pub(crate) mod model {
             run();
         });
         println!("{EXPLORED:?} interleavings so far");
+    }
+
+    /// Runs `run` a few times, with real threads.
+    #[cfg(not(loom))]
+    pub(crate) fn explore(_preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
+        for _ in 0..20 {
+            run();
+        }
     }
 
     /// The handshake with a channel of unit values for its eventfd: sending one is a write, and
@@ -374,33 +389,35 @@ pub(crate) mod model {
     }
 }
 
-#[cfg(all(loom, test))]
-mod loom_tests {
+#[cfg(test)]
+mod races {
     use super::{
         Announce, Handshake,
-        model::{Shard, explore},
+        model::{MANY, Shard, explore},
     };
     use crate::sync::{
         Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
         thread,
     };
 
-    /// Each producer sets a flag, relaxed, so that only the handshake makes the shard see it.
+    /// Each producer counts up, relaxed, so that only the handshake makes the shard see it.
     fn producers(count: usize, naps: u32) {
         explore(3, move || {
             let shard = Arc::new(Shard::new());
-            let items: Arc<Vec<_>> = Arc::new((0..count).map(|_| AtomicBool::new(false)).collect());
+            let items: Arc<Vec<_>> = Arc::new((0..count).map(|_| AtomicUsize::new(0)).collect());
             let threads: Vec<_> = (0..count)
                 .map(|index| {
                     let (shard, items) = (Arc::clone(&shard), Arc::clone(&items));
                     thread::spawn(move || {
-                        items[index].store(true, Relaxed);
-                        shard.announce();
+                        for item in 1..=MANY {
+                            items[index].store(item, Relaxed);
+                            shard.announce();
+                        }
                     })
                 })
                 .collect();
-            shard.run(naps, || items.iter().all(|item| item.load(Relaxed)));
+            shard.run(naps, || items.iter().all(|item| item.load(Relaxed) == MANY));
             for thread in threads {
                 thread.join().unwrap();
             }

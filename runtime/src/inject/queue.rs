@@ -302,7 +302,7 @@ mod tests {
         struct Bomb(Arc<()>, bool);
         impl Drop for Bomb {
             fn drop(&mut self) {
-                assert!(!self.1, "boom");
+                assert!(!self.1, "boom with {} others", Arc::strong_count(&self.0));
             }
         }
         let witness = Arc::new(());
@@ -316,11 +316,11 @@ mod tests {
     }
 }
 
-#[cfg(all(loom, test))]
-mod loom_tests {
+#[cfg(test)]
+mod races {
     use super::Queue;
     use crate::{
-        inject::handshake::model::{Shard, explore, preemptions},
+        inject::handshake::model::{MANY, Shard, explore, preemptions},
         sync::{Arc, thread},
     };
 
@@ -356,18 +356,18 @@ mod loom_tests {
 
     #[test]
     fn one_producer_is_heard() {
-        producers(1, 3);
+        producers(1, 3 * MANY);
     }
 
     #[test]
     fn two_producers_are_heard() {
-        producers(2, 1);
-        producers(2, 2);
+        producers(2, MANY);
+        producers(2, 2 * MANY);
     }
 
     #[test]
     fn three_producers_are_heard() {
-        producers(3, 1);
+        producers(3, MANY);
     }
 
     #[test]

@@ -381,23 +381,23 @@ mod tests {
     }
 }
 
-#[cfg(all(loom, test))]
-mod loom_tests {
+#[cfg(test)]
+mod races {
     use super::Wakes;
     use crate::{
-        inject::handshake::model::{Shard, explore, preemptions},
+        inject::handshake::model::{MANY, Shard, explore, preemptions},
         sync::{
             Arc,
-            atomic::{AtomicBool, Ordering::Relaxed},
+            atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
             thread,
         },
     };
 
-    /// One waker per entry of `slots`: it does its work, relaxed, and wakes that slot. The task in
-    /// a slot is done when it was polled after the work of all its wakers.
+    /// One waker per entry of `slots`: it does its work, relaxed, and wakes that slot, time and
+    /// again. A task is done when it was polled after the last work of each of its wakers.
     fn wakers(slots: &'static [u32]) {
         explore(preemptions(slots.len()), move || {
-            let work: Vec<_> = slots.iter().map(|_| AtomicBool::new(false)).collect();
+            let work: Vec<_> = slots.iter().map(|_| AtomicUsize::new(0)).collect();
             let shared = Arc::new((Shard::new(), Wakes::new(), work));
             for slot in slots {
                 shared.1.ensure(*slot);
@@ -410,9 +410,11 @@ mod loom_tests {
                     let shared = Arc::clone(&shared);
                     thread::spawn(move || {
                         let (shard, wakes, work) = &*shared;
-                        work[index].store(true, Relaxed);
-                        if wakes.push(*slot, 1) {
-                            shard.announce();
+                        for done in 1..=MANY {
+                            work[index].store(done, Relaxed);
+                            if wakes.push(*slot, 1) {
+                                shard.announce();
+                            }
                         }
                     })
                 })
@@ -422,7 +424,7 @@ mod loom_tests {
             shard.run(0, || {
                 wakes.drain(|woken| {
                     for (index, slot) in slots.iter().enumerate() {
-                        done[index] |= *slot == woken && work[index].load(Relaxed);
+                        done[index] |= *slot == woken && work[index].load(Relaxed) == MANY;
                     }
                 });
                 done.iter().all(|done| *done)

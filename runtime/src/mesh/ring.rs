@@ -4,7 +4,8 @@
 //! deliver it and how to drop it. There is no allocation for a message, and no shared counter is
 //! touched for one: the producer makes a batch visible with one store ([`Producer::publish`]), the
 //! consumer gives space back with one store for up to [`BATCH`] records. Each side keeps its own
-//! index as plain data and a copy of the other's that it refreshes only when it seems to be stuck.
+//! index as plain data and a copy of the other's that it refreshes only when it seems to be stuck. A
+//! producer that stays stuck leaves a mark ([`Producer::want_room`]), and is told when it has room.
 //!
 //! # Layout
 //!
@@ -33,10 +34,10 @@
     reason = "keeps values of many types in one block of raw memory"
 )]
 
-use std::{mem::MaybeUninit, ptr::NonNull};
+use std::{mem::MaybeUninit, ptr::NonNull, sync::Arc};
 
 use crate::sync::{
-    Arc, CacheAligned,
+    CacheAligned,
     atomic::{
         AtomicBool, AtomicUsize,
         Ordering::{AcqRel, Acquire, Relaxed, Release},
@@ -78,7 +79,8 @@ const fn record_bytes(payload_bytes: usize) -> usize {
 }
 
 /// Makes a ring and both its ends.
-pub(crate) fn ring(capacity_bytes: usize) -> (Producer, Consumer) {
+#[cfg(all(test, not(loom)))]
+fn ring(capacity_bytes: usize) -> (Producer, Consumer) {
     let shared = Arc::new(RingShared::new(capacity_bytes));
     (Producer::new(Arc::clone(&shared)), Consumer::new(shared))
 }
@@ -364,12 +366,6 @@ impl Producer {
         true
     }
 
-    /// True if a record with a `T` has room now; it then has until something is pushed.
-    #[inline]
-    pub(crate) fn has_room<T: Send>(&mut self) -> bool {
-        self.reserve(record_bytes(size_of::<T>())).is_some()
-    }
-
     /// True if a record with a payload of the largest size has room now. If not, the consumer has been
     /// asked to say so when it next gives space back ([`Drained::sender_wants_room`]).
     pub(crate) fn want_room(&mut self) -> bool {
@@ -512,8 +508,8 @@ impl Consumer {
     }
 
     /// True if no record is visible.
-    #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
+    #[cfg(test)]
+    fn is_empty(&self) -> bool {
         // ORDERING: Relaxed; nothing is read on the strength of it. It cannot miss a record whose
         // announcement this shard has taken, as the publishing happened before that.
         self.head == self.tail_seen && self.head == self.shared.tail.load(Relaxed)
@@ -661,21 +657,19 @@ mod tests {
     fn a_full_ring_refuses_without_building() {
         let (mut producer, mut consumer) = ring(4096);
         for index in 0..128_u64 {
-            assert!(producer.has_room::<u64>());
             assert!(push(&mut producer, index));
         }
-        assert!(!producer.has_room::<u64>());
+        assert!(!producer.want_room());
         // SAFETY: the table is the one for `u64`.
         let pushed = unsafe {
             producer.try_push::<u64>(&const { Of::<u64>::VTABLE }, || unreachable!("no room"))
         };
         assert!(!pushed);
         assert!(producer.publish());
-        assert!(!producer.has_room::<u64>());
+        assert!(!push(&mut producer, ()));
         assert_eq!(drain::<u64>(&mut consumer, 1), [0]);
-        assert!(producer.has_room::<u64>());
         assert!(push(&mut producer, 128_u64));
-        assert!(!producer.has_room::<()>());
+        assert!(!push(&mut producer, ()));
         assert!(producer.publish());
         assert_eq!(
             drain::<u64>(&mut consumer, 999),
@@ -769,7 +763,7 @@ mod tests {
         struct Bomb(Arc<()>, bool);
         impl Drop for Bomb {
             fn drop(&mut self) {
-                assert!(!self.1, "boom");
+                assert!(!self.1, "boom with {} others", Arc::strong_count(&self.0));
             }
         }
         let witness = Arc::new(());
@@ -806,55 +800,63 @@ mod tests {
     }
 }
 
-#[cfg(all(loom, test))]
-mod loom_tests {
-    use std::{cell::RefCell, ptr};
+#[cfg(test)]
+mod races {
+    use std::{cell::RefCell, ptr, sync::Arc};
 
-    use super::{Consumer, Producer, RecordVtable, RingShared};
+    use super::{CAPACITY_BYTES_MIN, Consumer, Drained, Producer, RecordVtable, RingShared};
     use crate::{
-        inject::handshake::model::{Shard, explore},
-        sync::{Arc, thread},
+        inject::handshake::model::{MANY, Shard, explore},
+        sync::{
+            atomic::{AtomicUsize, Ordering::Relaxed},
+            mpsc, thread,
+        },
     };
 
-    /// Three units with its header: two records leave no room for a third before the end of a ring
-    /// of eight, so the third goes behind padding.
-    type Payload = [usize; 4];
-    /// What a consumer delivers to. The count beside it is that of `Shard`s kept alive.
+    /// Eight units under loom, of which a record takes three: two records leave no room for a third
+    /// before the end, so it goes behind padding.
+    const CAPACITY_BYTES: usize = if cfg!(loom) { 128 } else { CAPACITY_BYTES_MIN };
+    /// What a consumer delivers to.
     type Inbox = RefCell<Vec<usize>>;
 
-    static PAYLOAD: RecordVtable = RecordVtable {
-        deliver: |payload, context| {
-            // SAFETY: all records here are a `Payload`; each is delivered once.
-            let value = unsafe { payload.cast::<Payload>().read() };
-            // SAFETY: `drain` below passes an inbox that outlives the call.
-            let inbox = unsafe { &*context.cast::<Inbox>() };
-            assert_eq!(value, [value[0]; 4]);
-            inbox.borrow_mut().push(value[0]);
-        },
-        discard: |_| {},
-    };
+    struct Of<const LEN: usize>;
 
-    fn push(producer: &mut Producer, value: usize) -> bool {
-        // SAFETY: the table is the one for a `Payload`.
-        unsafe { producer.try_push(&PAYLOAD, || [value; 4]) }
+    impl<const LEN: usize> Of<LEN> {
+        /// Delivers the first of `LEN` equal numbers.
+        const VTABLE: RecordVtable = RecordVtable {
+            deliver: |payload, context| {
+                // SAFETY: used with records of this type only; each is delivered once.
+                let value = unsafe { payload.cast::<[usize; LEN]>().read() };
+                // SAFETY: `drain` below passes an inbox that outlives the call.
+                let inbox = unsafe { &*context.cast::<Inbox>() };
+                assert_eq!(value, [value[0]; LEN]);
+                inbox.borrow_mut().push(value[0]);
+            },
+            discard: |_| {},
+        };
     }
 
-    fn drain(consumer: &mut Consumer, max: usize, inbox: &Inbox) -> usize {
+    fn push<const LEN: usize>(producer: &mut Producer, value: usize) -> bool {
+        // SAFETY: the table is the one for an array of this length.
+        unsafe { producer.try_push(&const { Of::<LEN>::VTABLE }, || [value; LEN]) }
+    }
+
+    fn drain(consumer: &mut Consumer, max: usize, inbox: &Inbox) -> Drained {
         // SAFETY: all records in these rings want an inbox.
-        unsafe { consumer.drain(max, ptr::from_ref(inbox).cast()) }.count
+        unsafe { consumer.drain(max, ptr::from_ref(inbox).cast()) }
     }
 
-    /// Pushes `count` records through a ring of eight units that starts `laps_left` units before its
-    /// end, and publishes each; each side waits for the other only by yielding.
+    /// Pushes records through a ring whose indices start at the given unit, and publishes each; each
+    /// side waits for the other only by yielding.
     fn stream(count: usize, start_units: usize, max: usize) {
         explore(3, move || {
-            let shared = Arc::new(RingShared::starting_at(128, start_units * 16));
+            let shared = Arc::new(RingShared::starting_at(CAPACITY_BYTES, start_units * 16));
             let writer = {
                 let shared = Arc::clone(&shared);
                 thread::spawn(move || {
                     let mut producer = Producer::new(shared);
                     for value in 0..count {
-                        while !push(&mut producer, value) {
+                        while !push::<4>(&mut producer, value) {
                             thread::yield_now();
                         }
                         assert!(producer.publish());
@@ -864,7 +866,7 @@ mod loom_tests {
             let mut consumer = Consumer::new(shared);
             let inbox = Inbox::default();
             while inbox.borrow().len() < count {
-                if drain(&mut consumer, max, &inbox) == 0 {
+                if drain(&mut consumer, max, &inbox).count == 0 {
                     thread::yield_now();
                 }
             }
@@ -876,32 +878,35 @@ mod loom_tests {
 
     #[test]
     fn records_pass_one_by_one_over_the_wrap() {
-        stream(4, 0, 1);
+        stream(4 * MANY, 0, 1);
     }
 
     #[test]
     fn records_pass_in_batches_over_the_wrap() {
-        stream(4, 0, 9);
-        stream(3, 5, 9);
+        stream(4 * MANY, 0, 9);
+        stream(3 * MANY, 5, 99);
     }
 
     #[test]
     fn indices_overflow() {
-        stream(3, usize::MAX / 16 - 2, 9);
+        stream(3 * MANY, usize::MAX / 16 - 2, 9);
     }
 
     /// The ring as a lane of the injector: publish, announce, sleep.
     #[test]
     fn a_published_batch_wakes_the_consumer() {
+        const COUNT: usize = 2 * MANY;
         explore(3, || {
             let shard = Arc::new(Shard::new());
-            let shared = Arc::new(RingShared::new(128));
+            let shared = Arc::new(RingShared::new(CAPACITY_BYTES));
             let writer = {
                 let (shard, shared) = (Arc::clone(&shard), Arc::clone(&shared));
                 thread::spawn(move || {
                     let mut producer = Producer::new(shared);
-                    for value in 0..2 {
-                        assert!(push(&mut producer, value));
+                    for value in 0..COUNT {
+                        while !push::<4>(&mut producer, value) {
+                            thread::yield_now();
+                        }
                         assert!(producer.publish());
                         shard.announce();
                     }
@@ -911,18 +916,59 @@ mod loom_tests {
             let inbox = Inbox::default();
             shard.run(0, || {
                 if !consumer.is_empty() {
-                    drain(&mut consumer, 9, &inbox);
+                    drain(&mut consumer, usize::MAX, &inbox);
                 }
-                inbox.borrow().len() == 2
+                inbox.borrow().len() == COUNT
             });
             writer.join().unwrap();
-            assert_eq!(inbox.into_inner(), [0, 1]);
+            assert!(inbox.into_inner().into_iter().eq(0..COUNT));
+        });
+    }
+
+    /// A producer without room sleeps until the consumer tells it that it has given some back. A
+    /// word that is not passed on leaves it asleep.
+    #[test]
+    fn a_producer_that_wants_room_hears_of_it() {
+        const COUNT: usize = 4 * MANY;
+        // Two records of fifteen units leave no room for one of the largest size.
+        const CAPACITY_BYTES: usize = if cfg!(loom) { 512 } else { CAPACITY_BYTES_MIN };
+        explore(3, || {
+            let shared = Arc::new(RingShared::new(CAPACITY_BYTES));
+            let (tell, told) = mpsc::channel();
+            let writer = {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    let mut producer = Producer::new(shared);
+                    for value in 0..COUNT {
+                        while !push::<28>(&mut producer, value) {
+                            while !producer.want_room() {
+                                told.recv().unwrap();
+                            }
+                        }
+                        assert!(producer.publish());
+                    }
+                    // What is told from now on finds its listener.
+                    told
+                })
+            };
+            let mut consumer = Consumer::new(shared);
+            let inbox = Inbox::default();
+            while inbox.borrow().len() < COUNT {
+                let drained = drain(&mut consumer, 1, &inbox);
+                if drained.sender_wants_room {
+                    tell.send(()).unwrap();
+                }
+                if drained.count == 0 {
+                    thread::yield_now();
+                }
+            }
+            drop(writer.join().unwrap());
+            assert!(inbox.into_inner().into_iter().eq(0..COUNT));
         });
     }
 
     #[test]
     fn the_last_owner_discards_what_is_left() {
-        use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed};
         type Witness = Arc<AtomicUsize>;
         static WITNESS: RecordVtable = RecordVtable {
             deliver: |payload, _| {
@@ -938,7 +984,7 @@ mod loom_tests {
         };
         explore(3, || {
             let witness = Witness::new(AtomicUsize::new(0));
-            let shared = Arc::new(RingShared::new(128));
+            let shared = Arc::new(RingShared::new(CAPACITY_BYTES));
             let writer = {
                 let (shared, witness) = (Arc::clone(&shared), Arc::clone(&witness));
                 thread::spawn(move || {
@@ -953,9 +999,11 @@ mod loom_tests {
             };
             let mut consumer = Consumer::new(shared);
             // SAFETY: a witness asks for no context.
-            unsafe { consumer.drain(1, ptr::null()) };
-            drop(consumer);
+            let drained = unsafe { consumer.drain(1, ptr::null()) };
+            assert!(drained.count <= 1);
+            // Only now, so that we are the last: loom does not know what `Arc` orders.
             writer.join().unwrap();
+            drop(consumer);
             assert_eq!(witness.load(Relaxed), 2);
         });
     }

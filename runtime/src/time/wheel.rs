@@ -45,9 +45,6 @@ const BEYOND: usize = LEVELS * SLOTS;
 /// No entry.
 const NONE: u32 = u32::MAX;
 
-/// The usual resolution: a millisecond, like the kernel's own coarse timers.
-pub(crate) const TICK_NS_DEFAULT: NonZeroU64 = NonZeroU64::new(1_000_000).unwrap();
-
 /// Names an entry of a wheel, for as long as it is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct TimerKey {
@@ -324,11 +321,20 @@ impl<T> Wheel<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{TICK_NS_DEFAULT, Wheel};
+    use std::{
+        collections::BTreeMap,
+        num::NonZeroU64,
+        panic::{AssertUnwindSafe, catch_unwind},
+    };
 
-    const MS: u64 = TICK_NS_DEFAULT.get();
+    use proptest::prelude::*;
+
+    use super::{TimerKey, Wheel};
+
+    const MS: u64 = 1_000_000;
+    const TICK_NS: NonZeroU64 = NonZeroU64::new(MS).unwrap();
 
     fn fired<T>(wheel: &mut Wheel<T>, now_ns: u64) -> Vec<T> {
         let mut values = Vec::new();
@@ -338,7 +344,7 @@ mod tests {
 
     #[test]
     fn a_timer_fires_at_its_tick_and_not_before() {
-        let mut wheel = Wheel::new(0, TICK_NS_DEFAULT);
+        let mut wheel = Wheel::new(0, TICK_NS);
         wheel.insert(5 * MS + 1, 'a');
         assert_eq!(wheel.next_deadline(), Some(6 * MS));
         assert_eq!(fired(&mut wheel, 6 * MS - 1), []);
@@ -350,7 +356,7 @@ mod tests {
 
     #[test]
     fn a_deadline_in_the_past_fires_at_the_next_turn() {
-        let mut wheel = Wheel::new(100 * MS, TICK_NS_DEFAULT);
+        let mut wheel = Wheel::new(100 * MS, TICK_NS);
         wheel.insert(3, 'a');
         wheel.insert(100 * MS, 'b');
         assert_eq!(wheel.next_deadline(), Some(100 * MS));
@@ -359,7 +365,7 @@ mod tests {
 
     #[test]
     fn timers_fire_tick_by_tick_and_in_a_tick_as_inserted() {
-        let mut wheel = Wheel::new(0, TICK_NS_DEFAULT);
+        let mut wheel = Wheel::new(0, TICK_NS);
         for (deadline, value) in [
             (70_000, 4),
             (3, 1),
@@ -377,7 +383,7 @@ mod tests {
 
     #[test]
     fn a_key_finds_its_timer_and_no_other() {
-        let mut wheel = Wheel::new(0, TICK_NS_DEFAULT);
+        let mut wheel = Wheel::new(0, TICK_NS);
         let first = wheel.insert(MS, 'a');
         *wheel.get_mut(first).unwrap() = 'b';
         assert_eq!(wheel.cancel(first), Some('b'));
@@ -395,7 +401,7 @@ mod tests {
     #[test]
     fn a_far_timer_takes_few_wake_ups() {
         for deadline_ms in [63, 64, 4095, 1 << 18, 1 << 30, 1 << 36, (1 << 40) + 12_345] {
-            let mut wheel = Wheel::new(0, TICK_NS_DEFAULT);
+            let mut wheel = Wheel::new(0, TICK_NS);
             wheel.insert(deadline_ms * MS, ());
             let mut turns = 0;
             let mut last = 0;
@@ -415,10 +421,135 @@ mod tests {
 
     #[test]
     fn the_end_of_time_is_far_away() {
-        let mut wheel = Wheel::new(0, TICK_NS_DEFAULT);
+        let mut wheel = Wheel::new(0, TICK_NS);
         wheel.insert(u64::MAX, 'z');
         assert_eq!(fired(&mut wheel, u64::MAX - MS), []);
         assert!(wheel.next_deadline() > Some(u64::MAX - MS));
         assert_eq!(wheel.len(), 1);
+    }
+
+    #[test]
+    fn a_panic_while_firing_keeps_the_rest() {
+        let mut wheel = Wheel::new(0, TICK_NS);
+        for value in 0..3 {
+            wheel.insert(MS, value);
+        }
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            wheel.advance(9 * MS, |_, value| assert_ne!(value, 1, "boom"));
+        }));
+        assert!(panicked.is_err());
+        assert_eq!(wheel.len(), 1);
+        assert_eq!(wheel.next_deadline(), Some(MS));
+        assert_eq!(fired(&mut wheel, 9 * MS), [2]);
+    }
+
+    #[test]
+    fn a_used_up_place_is_not_used_again() {
+        let mut wheel = Wheel::new(0, TICK_NS);
+        let key = wheel.insert(MS, 'a');
+        assert_eq!(wheel.cancel(key), Some('a'));
+        wheel.entries[0].generation = u32::MAX;
+        let last = wheel.insert(MS, 'b');
+        assert_eq!((last.index, last.generation), (0, u32::MAX));
+        assert_eq!(wheel.cancel(last), Some('b'));
+        assert_eq!(wheel.cancel(last), None);
+        assert_eq!(wheel.insert(MS, 'c').index, 1);
+    }
+
+    /// What the wheel is compared with: deadlines in ticks and in the order of their insertion.
+    type Model = BTreeMap<(u64, u32), TimerKey>;
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        /// Inserts a timer this many nanoseconds from now, or before it.
+        Insert(i64),
+        /// Cancels the timer that was inserted as the nth.
+        Cancel(usize),
+        /// Lets this time pass.
+        Advance(u64),
+        /// Sleeps as the wheel says, or this long if that is shorter.
+        Park(u64),
+    }
+
+    /// Spans of every magnitude, so that each level and each edge between two is reached.
+    fn span(bits_max: u32) -> impl Strategy<Value = u64> {
+        (0..=bits_max, any::<u64>()).prop_map(|(bits, random)| random & ((1 << bits) - 1))
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            6 => span(60).prop_map(|span| Step::Insert(span.cast_signed())),
+            1 => span(30).prop_map(|span| Step::Insert(-span.cast_signed())),
+            2 => any::<prop::sample::Index>().prop_map(|index| Step::Cancel(index.index(64))),
+            3 => span(58).prop_map(Step::Advance),
+            4 => span(58).prop_map(Step::Park),
+        ]
+    }
+
+    /// Advances both, and checks that the wheel fires what the model holds and nothing else.
+    fn advance(wheel: &mut Wheel<u32>, model: &mut Model, now_ns: u64, tick_ns: u64) {
+        let later = model.split_off(&(now_ns / tick_ns + 1, 0));
+        let expected = std::mem::replace(model, later).into_iter();
+        let mut fired = Vec::new();
+        wheel.advance(now_ns, |key, value| fired.push((value, key)));
+        let expected: Vec<_> = expected.map(|((_, value), key)| (value, key)).collect();
+        assert_eq!(fired, expected);
+        assert_eq!(wheel.len(), model.len());
+        // Whatever it says, sleeping until then sleeps past nothing, and is no busy loop.
+        let first = model.keys().next().map(|(tick, _)| *tick);
+        match (wheel.next_deadline(), first) {
+            (Some(next), Some(first)) => {
+                assert!(next > now_ns, "{next} is not after {now_ns}");
+                assert!(
+                    next <= first.saturating_mul(tick_ns),
+                    "{next} is after tick {first}"
+                );
+            }
+            (next, first) => assert_eq!((next, first), (None, None)),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_wheel_does_what_an_ordered_map_does(
+            start_ns in span(62),
+            tick_ns in prop_oneof![Just(MS), 1..2000_u64],
+            steps in prop::collection::vec(step(), 1..120),
+        ) {
+            let mut now_ns = start_ns;
+            let mut wheel = Wheel::new(now_ns, NonZeroU64::new(tick_ns).unwrap());
+            let mut model = Model::new();
+            let mut inserted = Vec::new();
+            for step in steps {
+                match step {
+                    Step::Insert(after_ns) => {
+                        let deadline_ns = now_ns.saturating_add_signed(after_ns);
+                        let value = u32::try_from(inserted.len()).unwrap();
+                        let key = wheel.insert(deadline_ns, value);
+                        let tick = deadline_ns.div_ceil(tick_ns).max(now_ns / tick_ns);
+                        prop_assert_eq!(wheel.get_mut(key).copied(), Some(value));
+                        prop_assert!(model.insert((tick, value), key).is_none());
+                        inserted.push((tick, value, key));
+                    }
+                    Step::Cancel(index) => {
+                        if let Some((tick, value, key)) = inserted.get(index) {
+                            let waits = model.remove(&(*tick, *value)).map(|_| *value);
+                            prop_assert_eq!(wheel.get_mut(*key).copied(), waits);
+                            prop_assert_eq!(wheel.cancel(*key), waits);
+                        }
+                    }
+                    Step::Advance(by_ns) => {
+                        // Jumps over many turns of a wheel with tiny ticks would visit each turn.
+                        now_ns = now_ns.saturating_add(by_ns.min(tick_ns << 40));
+                        advance(&mut wheel, &mut model, now_ns, tick_ns);
+                    }
+                    Step::Park(at_most_ns) => {
+                        let until_ns = wheel.next_deadline().unwrap_or(now_ns).max(now_ns);
+                        now_ns = until_ns.min(now_ns.saturating_add(at_most_ns));
+                        advance(&mut wheel, &mut model, now_ns, tick_ns);
+                    }
+                }
+            }
+        }
     }
 }
