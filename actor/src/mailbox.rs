@@ -442,7 +442,13 @@ impl<A: Actor> FromOutside<A> {
 
 impl<A: Actor> Drop for FromOutside<A> {
     fn drop(&mut self) {
-        if let Some(env) = self.env.take() {
+        let Some(env) = self.env.take() else {
+            return;
+        };
+        if self.id.is_of_the_past() {
+            // No dead letter of the system that has the shard's number now.
+            fate::with(Fate::Stopped, || crate::life::contain(|| drop(env)));
+        } else {
             <Mailbox<A> as Resident>::undeliverable(Parcel::Message(env));
         }
     }

@@ -332,3 +332,31 @@ fn every_ask_resolves_when_the_system_is_shut_down_in_a_storm() {
         }
     });
 }
+
+#[test]
+fn calls_to_actors_of_an_earlier_system_are_no_dead_letters_of_a_later_one() {
+    bounded("the calls", || {
+        // Other tests take numbers of shards too: in many rounds some later shard has the number of an earlier one.
+        for _ in 0..20 {
+            let earlier = start(2);
+            let ledgers: [Addr<Ledger<4>>; 2] = [ledger(&earlier, 0), ledger(&earlier, 1)];
+            drop(earlier);
+            let later = start(2);
+            for ledger in ledgers {
+                assert!(
+                    later
+                        .block_on(ledger.note(0, 0).into_future())
+                        .unwrap_err()
+                        .is_stopped()
+                );
+                assert!(
+                    later
+                        .block_on(ledger.note(0, 0).tell())
+                        .unwrap_err()
+                        .is_stopped()
+                );
+            }
+            assert_eq!(counts(&later).dead_letters, 0);
+        }
+    });
+}

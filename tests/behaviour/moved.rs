@@ -181,7 +181,7 @@ fn a_send_that_waits_for_the_mailbox_and_moves_to_another_shard_blocks_nobody() 
         let there = system.runtime().spawn_on(1, move || moved);
         open.send(()).unwrap();
         system.block_on(there).unwrap().unwrap();
-        let seen = system.run_on(0, move || async move { ledger.seen().await.unwrap() });
+        let seen = system.run_on(1, move || async move { ledger.seen().await.unwrap() });
         assert_eq!(seen, [(0, 0), (0, 1)]);
     });
 }

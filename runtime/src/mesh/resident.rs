@@ -267,7 +267,15 @@ impl<R: Resident> ResidentId<R> {
         }
     }
 
+    /// Whether the calling shard only has the number of the resident's shard, which ended with an earlier runtime.
+    #[must_use]
+    pub fn is_of_the_past(self) -> bool {
+        context::with(|shard| shard.number() == self.shard && shard.is_inherited(self.generation))
+            == Some(true)
+    }
+
     /// Runs a closure on the resident's shard, from any thread.
+
     ///
     /// # Errors
     /// Gives the closure back when the shard is gone.

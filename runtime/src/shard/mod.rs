@@ -77,7 +77,10 @@ pub(crate) struct Shard {
     graveyard: RefCell<Vec<Rc<dyn Any>>>,
     /// State of the layers above, one value per type.
     extensions: RefCell<Vec<(TypeId, Rc<dyn Any>)>>,
-    generation: Cell<u64>,
+        generation: Cell<u64>,
+    /// Where the count stood when this shard took the number over.
+    first_generation: u64,
+
     clock: Clock,
     /// The clock as read at the start of the turn.
     now_ns: Cell<u64>,
@@ -135,7 +138,9 @@ impl Shard {
             replies: RefCell::new(Replies::new()),
             graveyard: RefCell::default(),
             extensions: RefCell::default(),
-            generation: Cell::new(generation),
+                        generation: Cell::new(generation),
+            first_generation: generation,
+
             now_ns: Cell::new(now_ns),
             clock,
             rng: Rng::new(config.seed ^ u64::from(lease.number().index()).rotate_left(32)),
@@ -412,6 +417,11 @@ impl Shard {
     #[inline]
     pub(crate) fn next_generation(&self) -> u64 {
         self.generation.replace(self.generation.get() + 1)
+    }
+
+        /// Whether a generation was given out by an earlier shard of this number.
+    pub(crate) fn is_inherited(&self, generation: u64) -> bool {
+        generation < self.first_generation
     }
 
     pub(crate) fn touch(&self, peer: ShardId) {
