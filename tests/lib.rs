@@ -17,7 +17,7 @@ use greenroom::runtime::yield_now;
 use greenroom::{Counts, Handle};
 
 /// How long a body may take. Bodies take milliseconds; a loaded machine may need longer.
-pub const PATIENCE: Duration = Duration::from_secs(15);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs a body on a thread of its own and waits for its end.
 ///

@@ -359,11 +359,11 @@ impl<A: Actor> Mailbox<A> {
 
     fn poll_stop(&self, place: &mut Option<Ticket>, cx: &mut Context<'_>) -> Poll<()> {
         if self.phase.get() == Phase::Open {
-            if let Some(rare) = self.rare.get() {
-                if !rare.waiting.may_pass(*place) {
-                    *place = Some(rare.waiting.join(*place, cx.waker()));
-                    return Poll::Pending;
-                }
+            if let Some(rare) = self.rare.get()
+                && !rare.waiting.may_pass(*place)
+            {
+                *place = Some(rare.waiting.join(*place, cx.waker()));
+                return Poll::Pending;
             }
             self.stop();
         }
@@ -411,15 +411,15 @@ impl<A: Actor> FromOutside<A> {
             place,
             sent,
         } = self;
-        if let Outside::Waiting(sender) = sent {
-            if sender.poll_canceled(cx).is_ready() {
-                // Its sender has given up: nothing is sent.
-                if let Some(ticket) = place.take() {
-                    id.visit(|mailbox| mailbox.leave(ticket));
-                }
-                crate::life::contain(|| drop(env.take()));
-                return Poll::Ready(());
+        if let Outside::Waiting(sender) = sent
+            && sender.poll_canceled(cx).is_ready()
+        {
+            // Its sender has given up: nothing is sent.
+            if let Some(ticket) = place.take() {
+                id.visit(|mailbox| mailbox.leave(ticket));
             }
+            crate::life::contain(|| drop(env.take()));
+            return Poll::Ready(());
         }
         let pushed = id.visit(|mailbox| {
             let build = || Letter::Message(env.take().expect("built once").into());

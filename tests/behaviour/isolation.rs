@@ -10,13 +10,20 @@ use greenroom_tests::{Ledger, counts, last_shard, ledger, on_shards, poll_once};
 
 /// Panics when it is dropped.
 #[derive(Debug)]
-struct Bomb;
+struct Bomb {
+    defused: bool,
+}
+
+impl Bomb {
+    const LIVE: Self = Self { defused: false };
+}
 
 impl Drop for Bomb {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
-            panic!("the bomb went off");
-        }
+        assert!(
+            self.defused || std::thread::panicking(),
+            "the bomb went off"
+        );
     }
 }
 
@@ -39,7 +46,7 @@ struct Fragile {
 #[actor(mailbox = 16)]
 impl Fragile {
     pub(crate) fn arm(&mut self) {
-        self.bomb = Some(Bomb);
+        self.bomb = Some(Bomb::LIVE);
     }
 
     pub(crate) fn value(&self, value: u64) -> u64 {
@@ -50,8 +57,8 @@ impl Fragile {
         panic!("fragile");
     }
 
-    pub(crate) fn handle_bomb(&mut self, bomb: Bomb) -> u64 {
-        std::mem::forget(bomb);
+    pub(crate) fn handle_bomb(&mut self, mut bomb: Bomb) -> u64 {
+        bomb.defused = true;
         1
     }
 
@@ -60,7 +67,7 @@ impl Fragile {
     }
 
     pub(crate) fn make_bomb(&self) -> Bomb {
-        Bomb
+        Bomb::LIVE
     }
 
     pub(crate) async fn wait(&mut self, gate: oneshot::Receiver<()>) {
@@ -73,9 +80,9 @@ impl Fragile {
     }
 
     pub(crate) async fn wait_with_bomb(&mut self, gate: oneshot::Receiver<()>) {
-        let bomb = Bomb;
+        let mut bomb = Bomb::LIVE;
         gate.await.ok();
-        std::mem::forget(bomb);
+        bomb.defused = true;
     }
 
     pub(crate) fn keep(&mut self, reply: Reply<u64>) {
@@ -129,7 +136,7 @@ fn a_panic_in_a_handler_ends_its_actor_only() {
 #[test]
 fn a_panic_in_the_drop_of_the_state_ends_its_actor_only() {
     for end in [Addr::stop as fn(Addr<Fragile>), Addr::kill, |fragile| {
-        fragile.fail().try_tell().unwrap()
+        fragile.fail().try_tell().unwrap();
     }] {
         check(move |system, fragile| {
             system.block_on(fragile.arm().into_future()).unwrap();
@@ -181,10 +188,10 @@ fn a_message_that_panics_in_its_drop_is_accounted_for_like_any_other() {
         let (open, gate) = oneshot::channel();
         system.block_on(fragile.wait(gate).tell()).unwrap();
         let mut asks: Vec<_> = (0..3)
-            .map(|_| fragile.handle_bomb(Bomb).into_future())
+            .map(|_| fragile.handle_bomb(Bomb::LIVE).into_future())
             .collect();
         assert!(asks.iter_mut().all(|ask| poll_once(ask).is_pending()));
-        fragile.handle_bomb(Bomb).try_tell().unwrap();
+        fragile.handle_bomb(Bomb::LIVE).try_tell().unwrap();
         system.block_on(greenroom_tests::settle(system, last_shard(system)));
         Addr::kill(fragile);
         for ask in asks {
@@ -193,7 +200,7 @@ fn a_message_that_panics_in_its_drop_is_accounted_for_like_any_other() {
         }
         // One that comes after the end.
         let error = system
-            .block_on(fragile.handle_bomb(Bomb).into_future())
+            .block_on(fragile.handle_bomb(Bomb::LIVE).into_future())
             .unwrap_err();
         assert_eq!(error.handler_ran(), HandlerRan::No, "{error}");
         assert_eq!(counts(system).dead_letters, 5);
@@ -302,7 +309,7 @@ fn a_task_that_panics_leaves_the_actors_of_its_shard_alone() {
             seen.send(()).unwrap();
             panic!("a task");
         });
-        let error: greenroom::runtime::JoinError = system.block_on(task).map(|()| ()).unwrap_err();
+        let error: greenroom::runtime::JoinError = system.block_on(task).unwrap_err();
         assert!(error.is_panic());
         greenroom_tests::hear(&sees);
         assert_eq!(system.block_on(ledger.note(0, 1).into_future()).unwrap(), 1);

@@ -34,6 +34,10 @@ impl Desk {
 }
 
 #[test]
+#[expect(
+    clippy::async_yields_async,
+    reason = "the future is begun here and goes on elsewhere"
+)]
 fn an_ask_that_waits_for_its_answer_on_a_shard_gets_it_outside() {
     on_shards(&[1, 2, 4], |system| {
         for shard in system.shards() {
@@ -70,6 +74,10 @@ fn an_ask_that_was_begun_outside_gets_its_answer_on_a_shard() {
 }
 
 #[test]
+#[expect(
+    clippy::async_yields_async,
+    reason = "the future is begun here and goes on elsewhere"
+)]
 fn an_ask_that_moved_outside_and_was_dropped_is_not_wanted_any_more() {
     on_shards(&[1, 2], |system| {
         let desk = system.block_on(system.spawn_on(0, Desk::default)).unwrap();
@@ -166,6 +174,10 @@ fn a_send_that_waits_for_the_link_and_moves_to_the_actors_shard_blocks_nobody() 
 }
 
 #[test]
+#[expect(
+    clippy::async_yields_async,
+    reason = "the future is begun here and goes on elsewhere"
+)]
 fn a_send_that_waits_for_the_mailbox_and_moves_to_another_shard_blocks_nobody() {
     on_shards(&[2], |system| {
         let ledger: Addr<Ledger<1>> = ledger(system, 0);
@@ -187,6 +199,10 @@ fn a_send_that_waits_for_the_mailbox_and_moves_to_another_shard_blocks_nobody() 
 }
 
 #[test]
+#[expect(
+    clippy::async_yields_async,
+    reason = "the future is begun here and goes on elsewhere"
+)]
 fn a_waiting_send_that_is_dropped_outside_blocks_nobody() {
     on_shards(&[2], |system| {
         for shard in [0, 1] {

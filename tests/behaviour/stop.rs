@@ -297,9 +297,11 @@ fn any_number_of_waiters_hear_of_the_end_at_any_time() {
     });
 }
 
+type Watch = Pin<Box<dyn Future<Output = ()>>>;
+
 /// Looks, when it is dropped, whether its end has been announced already.
 struct Watcher {
-    watch: Rc<Cell<Option<Pin<Box<dyn Future<Output = ()>>>>>>,
+    watch: Rc<Cell<Option<Watch>>>,
     early: mpsc::Sender<bool>,
 }
 

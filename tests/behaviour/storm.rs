@@ -277,7 +277,7 @@ fn after_a_storm_of_random_operations_nothing_is_left_and_all_counts_add_up() {
         let seed = seed.wrapping_add(round);
         println!("STORM_SEED={seed}");
         bounded(&format!("the storm with seed {seed}"), move || {
-            weather(seed)
+            weather(seed);
         });
     }
 }

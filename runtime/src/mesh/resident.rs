@@ -275,7 +275,6 @@ impl<R: Resident> ResidentId<R> {
     }
 
     /// Runs a closure on the resident's shard, from any thread.
-
     ///
     /// # Errors
     /// Gives the closure back when the shard is gone.
