@@ -253,10 +253,11 @@ pub enum Refused {
 pub enum Outside {
     /// A sender that does not wait; it took one of the places for such messages.
     Pass(mesh::OutsidePass),
-    /// A sender that waits until the message is in the mailbox; dropped if it never gets there.
+    /// A sender that waits until the message is in the mailbox; dropped if it never gets there. One that gives up
+    /// before sends nothing.
     Waiting(oneshot::Sender<()>),
-    /// An asker: the answer tells.
-    Asking,
+    /// Nobody, any more.
+    Done,
 }
 
 /// The places a waiting send holds in queues.

@@ -404,7 +404,12 @@ pub struct Ask<P: Port, M: ReplyMode, A> {
 enum State<R: 'static> {
     Sending,
     Waiting(ReplySlot<Answer<R>>),
-    Outside(OutsideReply<Answer<R>>),
+    Outside {
+        reply: OutsideReply<Answer<R>>,
+        /// Dropped with the ask: a message that still waits for room is then not sent.
+        #[expect(dead_code, reason = "held for its drop")]
+        accepted: oneshot::Receiver<()>,
+    },
 }
 
 /// What limits the call.
@@ -439,7 +444,7 @@ impl<P: Port, M: Answers, A> Future for Ask<P, M, A> {
             State::Sending => Poll::Pending,
             State::Waiting(slot) => Pin::new(slot).poll(cx),
             // A message that is dropped somewhere answers; a missing answer means that its shard is gone.
-            State::Outside(reply) => Pin::new(reply).poll(cx).map(Result::ok),
+            State::Outside { reply, .. } => Pin::new(reply).poll(cx).map(Result::ok),
         };
         match answer {
             Poll::Ready(Some(Ok(value))) => Poll::Ready(M::value(value)),
@@ -474,8 +479,11 @@ impl<P: Port, M: Answers, A> Ask<P, M, A> {
             }
             Poll::Ready(Err(Refused::Outside)) => {
                 let (reply, key) = mesh::open_outside();
-                let sent = self.call.send_outside(Reply::to(key), Outside::Asking);
-                self.state = State::Outside(reply);
+                let (sender, accepted) = oneshot::channel();
+                let sent = self
+                    .call
+                    .send_outside(Reply::to(key), Outside::Waiting(sender));
+                self.state = State::Outside { reply, accepted };
                 Poll::Ready(sent)
             }
             Poll::Ready(Err(refused)) => Poll::Ready(Err(refused)),

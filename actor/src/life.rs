@@ -12,6 +12,7 @@ use std::task::Poll;
 
 use futures_channel::oneshot;
 use greenroom_runtime::mesh;
+use greenroom_runtime::task::discard_payload;
 
 use crate::actor::Actor;
 use crate::address::{Addr, Remote};
@@ -201,7 +202,8 @@ impl<A: Actor> Drop for End<A> {
 
 /// Runs code that may run a user's drop; a panic in it goes no further. The panic hook has reported it.
 pub(crate) fn contain(code: impl FnOnce()) {
-    if catch_unwind(AssertUnwindSafe(code)).is_err() {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(code)) {
+        discard_payload(payload);
         fate::take_panic();
     }
 }

@@ -428,7 +428,7 @@ impl<A: Actor> FromOutside<A> {
         match pushed {
             Some(Poll::Pending) => return Poll::Pending,
             Some(Poll::Ready(Ok(()))) => {
-                if let Outside::Waiting(sender) = std::mem::replace(sent, Outside::Asking) {
+                if let Outside::Waiting(sender) = std::mem::replace(sent, Outside::Done) {
                     // The sender may have given up just now.
                     let _unheard: Result<(), ()> = sender.send(());
                 }

@@ -386,3 +386,65 @@ fn an_idle_runtime_uses_no_cpu() {
     println!("shards used {used:?} in 300 ms");
     drop(runtime);
 }
+
+#[test]
+fn a_loop_of_sleeps_that_are_over_starves_nobody() {
+    runtime(1).run_on(0, || async {
+        let stop = Rc::new(Cell::new(false));
+        let seen = stop.clone();
+        let spinner = spawn(async move {
+            while !seen.get() {
+                sleep(Duration::ZERO).await;
+            }
+        });
+        sleep(Duration::from_millis(3)).await;
+        stop.set(true);
+        spinner.await.unwrap();
+    });
+}
+
+#[test]
+fn tasks_start_in_the_order_of_their_spawns_after_an_abort() {
+    runtime(1).run_on(0, || async {
+        let order = Rc::new(RefCell::new(Vec::new()));
+        let start = |name: u32| {
+            let order = order.clone();
+            spawn(async move { order.borrow_mut().push(name) })
+        };
+        let first = start(0);
+        let second = start(1);
+        first.abort();
+        // Takes the slot of the aborted task, not its place in the queue.
+        let third = start(2);
+        second.await.unwrap();
+        third.await.unwrap();
+        assert_eq!(*order.borrow(), [1, 2]);
+    });
+}
+
+#[test]
+fn a_panic_payload_that_panics_when_it_is_dropped_ends_nothing_else() {
+    struct Spiteful;
+    impl Drop for Spiteful {
+        fn drop(&mut self) {
+            panic!("dropped a payload");
+        }
+    }
+    struct Waker;
+    impl std::task::Wake for Waker {
+        fn wake(self: Arc<Self>) {
+            std::panic::panic_any(Spiteful);
+        }
+    }
+    let runtime = runtime(1);
+    runtime.run_on(0, || async {
+        // A timer wakes through a waker that panics with such a payload, in the middle of the shard's loop.
+        let waker = std::task::Waker::from(Arc::new(Waker));
+        let mut timer = Box::pin(sleep(Duration::from_millis(1)));
+        let mut cx = std::task::Context::from_waker(&waker);
+        assert!(timer.as_mut().poll(&mut cx).is_pending());
+        sleep(Duration::from_millis(5)).await;
+    });
+    assert_eq!(runtime.run_on(0, || async { 1 }), 1);
+    runtime.shutdown();
+}

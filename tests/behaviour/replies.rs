@@ -8,7 +8,9 @@ use greenroom::HandlerRan;
 use greenroom::prelude::*;
 use greenroom::runtime::time::sleep;
 use greenroom::runtime::{ShardCounts, yield_now};
-use greenroom_tests::{Ledger, bounded, hear, last_shard, ledger, on_shards, poll_once, start};
+use greenroom_tests::{
+    Ledger, bounded, hear, last_shard, ledger, on_shards, poll_once, settle, start,
+};
 
 #[derive(Debug, PartialEq, Eq)]
 struct Refusal(u32);
@@ -372,5 +374,25 @@ fn an_answered_ask_from_outside_leaves_no_timer_behind() {
             }
         }
         panic!("{} timers are left", timers());
+    });
+}
+
+#[test]
+fn an_ask_from_outside_that_is_given_up_while_it_waits_is_not_sent() {
+    on_shards(&[1, 2], |system| {
+        let ledger: Addr<Ledger<1>> = ledger(system, 0);
+        let (open, gate) = oneshot::channel();
+        system.block_on(ledger.wait(gate).tell()).unwrap();
+        // In the mailbox behind the handler that waits: no room for more.
+        system.block_on(ledger.note(0, 0).tell()).unwrap();
+        let mut given_up = ledger.note(1, 1).into_future();
+        assert!(poll_once(&mut given_up).is_pending());
+        system.block_on(settle(system, 0));
+        drop(given_up);
+        system.block_on(settle(system, 0));
+        drop(open);
+        system.block_on(ledger.note(2, 2).into_future()).unwrap();
+        let seen = system.block_on(ledger.seen().into_future()).unwrap();
+        assert_eq!(seen, [(0, 0), (2, 2)]);
     });
 }

@@ -303,7 +303,7 @@ impl Shard {
             self.team().shared(peer).notify();
         }
         if let Some(waiting) = waiting {
-            waiting.wake_front();
+            self.contain(|| waiting.wake_front());
         }
         wanting
     }

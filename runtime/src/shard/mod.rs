@@ -37,7 +37,7 @@ use crate::mesh::team::Team;
 use crate::ring::{Driver, Effects, RingConfig, Wait};
 use crate::rng::Rng;
 use crate::sys;
-use crate::task::{JoinHandle, TaskId, TaskRef, Tasks, new_task, task_waker};
+use crate::task::{JoinHandle, TaskId, TaskRef, Tasks, discard_payload, new_task, task_waker};
 use crate::time::Timers;
 
 /// Time a turn gives to tasks.
@@ -77,7 +77,7 @@ pub(crate) struct Shard {
     graveyard: RefCell<Vec<Rc<dyn Any>>>,
     /// State of the layers above, one value per type.
     extensions: RefCell<Vec<(TypeId, Rc<dyn Any>)>>,
-        generation: Cell<u64>,
+    generation: Cell<u64>,
     /// Where the count stood when this shard took the number over.
     first_generation: u64,
 
@@ -138,7 +138,7 @@ impl Shard {
             replies: RefCell::new(Replies::new()),
             graveyard: RefCell::default(),
             extensions: RefCell::default(),
-                        generation: Cell::new(generation),
+            generation: Cell::new(generation),
             first_generation: generation,
 
             now_ns: Cell::new(now_ns),
@@ -221,7 +221,8 @@ impl Shard {
         loop {
             let waker = self.timers.borrow_mut().pop_due(now_ns);
             let Some(waker) = waker else { return };
-            waker.wake();
+            // A waker may be anybody's.
+            self.contain(|| waker.wake());
         }
     }
 
@@ -239,7 +240,7 @@ impl Shard {
         // Tasks that yielded are ready again, but not before timers, peers and the kernel had their turn.
         let mut yielded = std::mem::take(&mut *self.yielded.borrow_mut());
         for waker in yielded.drain(..) {
-            waker.wake();
+            self.contain(|| waker.wake());
         }
         let mut unused = self.yielded.borrow_mut();
         if unused.is_empty() {
@@ -351,9 +352,10 @@ impl Shard {
     }
 
     /// Runs a piece of code that may run user code; a panic in it ends neither the turn nor the shard.
-    fn contain(&self, code: impl FnOnce()) {
-        if catch_unwind(AssertUnwindSafe(code)).is_err() {
+    pub(crate) fn contain(&self, code: impl FnOnce()) {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(code)) {
             self.count_stray_panic();
+            discard_payload(payload);
         }
     }
 }
@@ -419,7 +421,7 @@ impl Shard {
         self.generation.replace(self.generation.get() + 1)
     }
 
-        /// Whether a generation was given out by an earlier shard of this number.
+    /// Whether a generation was given out by an earlier shard of this number.
     pub(crate) fn is_inherited(&self, generation: u64) -> bool {
         generation < self.first_generation
     }

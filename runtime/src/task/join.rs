@@ -5,6 +5,7 @@
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -140,6 +141,18 @@ impl JoinError {
             Cause::Panicked(payload) => Ok(payload),
             Cause::Cancelled => Err(self),
         }
+    }
+}
+
+/// Drops the payload of a panic that nobody takes, whose own drop may panic as well.
+pub fn discard_payload(payload: Box<dyn Any + Send>) {
+    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        // Payloads all the way down: this one is not dropped at all.
+        #[expect(
+            clippy::mem_forget,
+            reason = "a drop that panics twice is not tried a third time"
+        )]
+        std::mem::forget(second);
     }
 }
 

@@ -26,6 +26,7 @@ mod state;
 mod waker;
 
 pub(crate) use id::TaskId;
+pub use join::discard_payload;
 pub(crate) use join::panic_text;
 pub use join::{JoinError, JoinHandle};
 pub(crate) use raw::{TaskRef, new_task};

@@ -1,8 +1,8 @@
 //! The table of a shard's tasks and its run queue.
 //!
-//! A slot's `queued` bit belongs to the slot, not to the task: if a task ends while its index is still queued, the next
-//! task of the slot inherits the place. That costs it nothing but an early poll, and it means the queue never holds an
-//! index twice.
+//! The queue holds slots with their generations. A task that ends while it is queued leaves its entry behind, which is
+//! skipped when its turn comes: the next task of the slot takes a place of its own, so tasks start in the order in which
+//! they were spawned.
 
 use std::collections::VecDeque;
 
@@ -31,7 +31,8 @@ pub(crate) struct Tasks {
     slots: Vec<Slot>,
     free: u32,
     len: usize,
-    ready: VecDeque<u32>,
+    /// Slots and the generations they had when they were queued.
+    ready: VecDeque<(u32, u32)>,
 }
 
 impl Tasks {
@@ -79,6 +80,7 @@ impl Tasks {
             };
             self.free = next;
             entry.generation = generation;
+            entry.queued = false;
             entry.content = Content::Task(task);
         }
         self.len += 1;
@@ -108,8 +110,8 @@ impl Tasks {
         let entry = &mut self.slots[index];
         if !entry.queued {
             entry.queued = true;
-            self.ready
-                .push_back(u32::try_from(index).expect("slots fit in 22 bits"));
+            let slot = u32::try_from(index).expect("slots fit in 22 bits");
+            self.ready.push_back((slot, entry.generation));
         }
     }
 
@@ -117,8 +119,11 @@ impl Tasks {
     /// while it runs queues it again.
     pub(crate) fn pop_ready(&mut self) -> Option<TaskRef> {
         loop {
-            let slot = self.ready.pop_front()?;
+            let (slot, generation) = self.ready.pop_front()?;
             let entry = &mut self.slots[slot as usize];
+            if entry.generation != generation {
+                continue;
+            }
             entry.queued = false;
             if matches!(entry.content, Content::Task(_)) {
                 return self.lend(slot);

@@ -42,6 +42,7 @@ pub fn sleep_until(deadline: Instant) -> Sleep {
     Sleep {
         deadline,
         timer: None,
+        yielded: false,
     }
 }
 
@@ -55,6 +56,8 @@ pub struct Sleep {
     /// The shard and the timer there. A sleep that moved to another shard starts a new timer; the old one, if its shard
     /// still runs, costs one needless wake.
     timer: Option<(ShardNumber, TimerKey)>,
+    /// Polled after its deadline, without having waited, and told to come again in the next turn.
+    yielded: bool,
 }
 
 impl Sleep {
@@ -71,34 +74,51 @@ impl Future for Sleep {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let deadline = self.deadline;
         let known = self.timer;
+        let yielded = self.yielded;
         let polled = context::with(|shard| {
             let mut timers = shard.timers().borrow_mut();
             if let Some((number, key)) = known
                 && number == shard.number()
-                    && let Some(waker) = timers.wheel.get_mut(key) {
-                        if !waker.will_wake(cx.waker()) {
-                            let old = std::mem::replace(waker, cx.waker().clone());
-                            drop(timers);
-                            drop(old);
-                        }
-                        return known;
-                    }
-            if shard.now_ns() >= deadline.ns {
-                return None;
+                && let Some(waker) = timers.wheel.get_mut(key)
+            {
+                if !waker.will_wake(cx.waker()) {
+                    let old = std::mem::replace(waker, cx.waker().clone());
+                    drop(timers);
+                    drop(old);
+                }
+                return Polled::Waits(number, key);
             }
-            Some((
+            if shard.now_ns() >= deadline.ns {
+                if known.is_none() && !yielded {
+                    // Nothing to wait for, but a loop of such sleeps must not keep the shard to itself.
+                    drop(timers);
+                    shard.wake_later(cx.waker());
+                    return Polled::Yielded;
+                }
+                return Polled::Passed;
+            }
+            Polled::Waits(
                 shard.number(),
                 timers.insert(deadline.ns, cx.waker().clone()),
-            ))
+            )
         });
-        self.timer =
-            polled.unwrap_or_else(|| panic!("a sleep was polled on a thread that is no shard"));
-        if self.timer.is_some() {
-            Poll::Pending
-        } else {
-            Poll::Ready(())
+        match polled.unwrap_or_else(|| panic!("a sleep was polled on a thread that is no shard")) {
+            Polled::Waits(number, key) => self.timer = Some((number, key)),
+            Polled::Yielded => self.yielded = true,
+            Polled::Passed => {
+                self.timer = None;
+                return Poll::Ready(());
+            }
         }
+        Poll::Pending
     }
+}
+
+/// What a poll found.
+enum Polled {
+    Waits(ShardNumber, TimerKey),
+    Yielded,
+    Passed,
 }
 
 impl Drop for Sleep {
