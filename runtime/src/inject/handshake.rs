@@ -38,6 +38,10 @@
 //! because `prepare_sleep` succeeds only on a word without PENDING and only the shard takes that bit
 //! away; so one sleep has at most one ring. And `finish_sleep` sees whether there was one.
 //!
+//! Every write is `AcqRel`, also where one half would do. Then the modification order is also an order
+//! of happens-before: whoever writes the word comes after all that was done before the earlier
+//! writes. That is one rule to remember instead of one for each pair of calls.
+//!
 //! # Who may call what
 //!
 //! `announce` and `is_asleep` are for any thread, at any time, also long after the system has
@@ -140,8 +144,7 @@ impl Handshake {
         // ORDERING: AcqRel. Acquire pairs with the release of every `announce` whose news this
         // clears: the lanes, read after this, hold what those producers published. It must be a
         // read-modify-write: a plain store would swallow an announcement made since the look
-        // without synchronising with it. Release starts no pairing that anybody needs, but leaving
-        // it out would break the chain of releases for no gain.
+        // without synchronising with it. Release is for the rule at the top only.
         let old = self.word.fetch_and(!PENDING, AcqRel);
         debug_assert_eq!(
             old & SLEEPING,
@@ -173,10 +176,11 @@ impl Handshake {
 
     /// Ends the sleep that [`Handshake::prepare_sleep`] began, whatever the reason for waking up.
     pub(crate) fn finish_sleep(&self) -> SleepEnd {
-        // ORDERING: AcqRel; pairs with `announce`. A read-modify-write, because the two must have
-        // an order: either this one comes first, and the announcer sees a shard that is awake, or
-        // the announcer comes first, and this one sees that the bell was claimed. With a plain
-        // store an announcement between could be overwritten, news and claim together.
+        // ORDERING: AcqRel, by the rule at the top; pairs with `announce`. What matters here is that
+        // it is a read-modify-write, so that the two have an order: either this one comes first, and
+        // the announcer sees a shard that is awake, or the announcer comes first, and this one sees
+        // that the bell was claimed. With a plain store an announcement between could be
+        // overwritten, news and claim together.
         let old = self.word.fetch_and(!SLEEPING, AcqRel);
         debug_assert_eq!(
             old & (SLEEPING | CLOSED),
@@ -296,7 +300,10 @@ pub(crate) mod model {
     use std::sync::Mutex;
 
     use super::{Announce, Handshake};
-    use crate::sync::mpsc::{Receiver, Sender, channel};
+    use crate::sync::{
+        atomic::{AtomicBool, Ordering::Relaxed},
+        mpsc::{Receiver, Sender, channel},
+    };
 
     /// How often a producer does its part.
     pub(crate) const MANY: usize = if cfg!(loom) { 1 } else { 2000 };
@@ -311,7 +318,7 @@ pub(crate) mod model {
     /// Runs `run` under every interleaving with at most this many preemptions.
     #[cfg(loom)]
     pub(crate) fn explore(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
-        use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+        use std::sync::atomic::AtomicUsize;
 
         static EXPLORED: AtomicUsize = AtomicUsize::new(0);
         let mut builder = loom::model::Builder::new();
@@ -336,6 +343,8 @@ pub(crate) mod model {
     pub(crate) struct Shard {
         pub(crate) handshake: Handshake,
         doorbell: Sender<()>,
+        /// What the shard has done before it sleeps, and a ringer counts on.
+        armed: AtomicBool,
         inside: Mutex<Option<Receiver<()>>>,
     }
 
@@ -345,6 +354,7 @@ pub(crate) mod model {
             Self {
                 handshake: Handshake::new(),
                 doorbell,
+                armed: AtomicBool::new(false),
                 inside: Mutex::new(Some(inside)),
             }
         }
@@ -352,7 +362,13 @@ pub(crate) mod model {
         /// The producer's part after publishing.
         pub(crate) fn announce(&self) {
             match self.handshake.announce() {
-                Announce::Ring => self.doorbell.send(()).expect("the doorbell is still there"),
+                Announce::Ring => {
+                    assert!(
+                        self.armed.load(Relaxed),
+                        "rang a bell that was not there yet"
+                    );
+                    self.doorbell.send(()).expect("the doorbell is still there");
+                }
                 Announce::Seen | Announce::Closed => {}
             }
         }
@@ -365,6 +381,7 @@ pub(crate) mod model {
         pub(crate) fn run(&self, mut naps: u32, mut empty_lanes: impl FnMut() -> bool) {
             let inside = self.inside.lock().unwrap().take();
             let inside = inside.expect("a shard runs once");
+            self.armed.store(true, Relaxed);
             let (mut owed, mut received) = (0, 0);
             loop {
                 if self.handshake.take_pending() && empty_lanes() {
