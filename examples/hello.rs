@@ -1,6 +1,9 @@
 //! One counter on another shard: spawn, tell, ask.
 
-#![expect(unreachable_pub, reason = "the messages of an actor are public, in a program as in a library")]
+#![expect(
+    unreachable_pub,
+    reason = "the messages of an actor are public, in a program as in a library"
+)]
 
 use std::time::Duration;
 

@@ -2,7 +2,10 @@
 //!
 //! `cargo run --release --example ring -- [SHARDS] [ACTORS] [ROUNDS]`
 
-#![expect(unreachable_pub, reason = "the messages of an actor are public, in a program as in a library")]
+#![expect(
+    unreachable_pub,
+    reason = "the messages of an actor are public, in a program as in a library"
+)]
 
 use std::time::Instant;
 

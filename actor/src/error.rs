@@ -198,15 +198,9 @@ impl<E: fmt::Debug> fmt::Debug for CallError<E> {
     }
 }
 
-impl<E: std::error::Error> std::error::Error for CallError<E> {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            // The handler's error is this error, as its text is: its own source comes next.
-            Self::Handler(error) => error.source(),
-            _ => None,
-        }
-    }
-}
+/// For any handler error that can be shown, a `String` included, so that `?` passes it on. Its own causes are behind
+/// [`CallError::into_handler`].
+impl<E: fmt::Debug + fmt::Display> std::error::Error for CallError<E> {}
 
 /// Why a message was not sent; it still has the arguments.
 pub struct SendError<A> {

@@ -29,7 +29,7 @@
 //! ```
 //!
 //! # The tour
-//! * Define: [`actor`], [`Ctx`], [`Reply`].
+//! * Define: [`macro@actor`], [`Ctx`], [`Reply`].
 //! * Start: [`System`], [`spawn`], [`Handle::spawn_on`], [`Sharded`].
 //! * Send: [`Call`], on an [`Addr`] or a [`Local`].
 //! * Stop: [`Addr::stop`], [`Addr::kill`], [`System::shutdown`].

@@ -298,6 +298,7 @@ impl Builder {
     /// ```
     /// use greenroom::System;
     /// let system = System::builder().shards(1).runtime(|runtime| runtime.ring_entries(64)).start()?;
+    /// assert_eq!(system.shard_count(), 1);
     /// # Ok::<(), greenroom::Error>(())
     /// ```
     pub fn runtime(

@@ -205,6 +205,11 @@ impl Keyspace {
             .is_some_and(|(deadline_ms, _)| *deadline_ms <= self.now_ms)
     }
 
+    /// Whether any key has an end.
+    pub(crate) fn has_deadlines(&self) -> bool {
+        !self.deadlines.is_empty()
+    }
+
     fn take_due(&mut self) -> Option<(u64, Bytes)> {
         let (deadline_ms, _) = self.deadlines.first()?;
         if *deadline_ms > self.now_ms {

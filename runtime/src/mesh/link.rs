@@ -287,16 +287,19 @@ impl Shard {
         let Some(producer) = producer else {
             return false;
         };
-        while let Some(record) = spill.pop_front() {
-            if let Err(record) = record.retry(producer) {
-                spill.push_front(record);
-                break;
+        let mut news = std::mem::take(unannounced);
+        let (wanting, has_room) = loop {
+            flush_spill(spill, producer);
+            news |= producer.publish();
+            let wanting = !spill.is_empty() || !waiting.is_empty();
+            // Either there is room, or the reader has been asked to say when there is.
+            let has_room = wanting && producer.want_room();
+            if !has_room || spill.is_empty() {
+                break (wanting, has_room);
             }
-        }
-        let news = producer.publish() | std::mem::take(unannounced);
-        let wanting = !spill.is_empty() || !waiting.is_empty();
-        // Either there is room, or the reader has been asked to say when there is.
-        let waiting = (wanting && producer.want_room()).then(|| waiting.clone());
+            // The reader made room just now: what was spilled takes it.
+        };
+        let waiting = has_room.then(|| waiting.clone());
         link.touched = wanting;
         drop(link);
         if news {
@@ -306,6 +309,16 @@ impl Shard {
             self.contain(|| waiting.wake_front());
         }
         wanting
+    }
+}
+
+/// Moves spilled records into the ring, oldest first, until one has no room.
+fn flush_spill(spill: &mut VecDeque<Box<dyn Spilled>>, producer: &mut Producer) {
+    while let Some(record) = spill.pop_front() {
+        if let Err(record) = record.retry(producer) {
+            spill.push_front(record);
+            return;
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Values that live on a shard and take messages from anywhere.
 //!
 //! # Life of a resident
-//! [`Shard::settle`] puts it into the shard's table and returns its [`ResidentId`], which is `Copy`, names it from any
-//! thread, and keeps nothing alive. [`Shard::evict`] takes it out: from then on every message to it is undeliverable.
+//! [`settle`] puts it into the shard's table and returns its [`ResidentId`], which is `Copy`, names it from any
+//! thread, and keeps nothing alive. [`evict`] takes it out: from then on every message to it is undeliverable.
 //! The value itself is dropped at the end of the turn in which it was evicted, on its own shard.
 //!
 //! # Why an id is proof of a type

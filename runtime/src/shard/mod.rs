@@ -162,8 +162,9 @@ impl Shard {
             self.take_inbound(inbound);
             self.fire_timers();
             self.run_tasks();
-            self.publish();
+            // Before the publish: what a destructor sends leaves with this turn.
             self.bury_all();
+            self.publish();
             if self.tasks.borrow().ready_len() == 0 && !self.unfinished.get() {
                 turns_since_enter = 0;
                 self.park(effects);

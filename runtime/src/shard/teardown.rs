@@ -87,8 +87,11 @@ impl Shard {
     fn wait_for_peers(&self, inbound: &mut Inbound) {
         loop {
             self.take_inbound(inbound);
-            self.publish();
             self.bury_all();
+            self.publish();
+            if self.unfinished.get() {
+                continue;
+            }
             if self.team.all_quiet() {
                 return;
             }

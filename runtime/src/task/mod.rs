@@ -2,7 +2,7 @@
 //!
 //! # The protocol
 //!
-//! A task is one heap cell: a [`raw::Header`] followed by the future or, later, its output. The cell has at most two
+//! A task is one heap cell: a header followed by the future or, later, its output. The cell has at most two
 //! owners, both on the shard's own thread and both `!Send`:
 //!
 //! * the [`slots::Tasks`] table, from spawn until the future has finished or was cancelled;

@@ -2,7 +2,7 @@
 //!
 //! # Life of a cell
 //! 1. [`new_task`] allocates it and hands out two [`TaskRef`]s: one for the table, one for the join handle.
-//! 2. [`TaskRef::poll`] runs the future in place. The cell is never moved: that is what makes the pin sound.
+//! 2. [`Polling::poll`] runs the future in place. The cell is never moved: that is what makes the pin sound.
 //! 3. When the future returns or panics, it is dropped in place and the outcome takes its space.
 //! 4. The last of the two owners frees the cell, dropping an output nobody took.
 //!
@@ -177,7 +177,7 @@ impl TaskRef {
     }
 }
 
-/// A task that is being polled: valid until the poll has returned and [`Polling::finish`] was called.
+/// A task that is being polled: valid until the poll has returned and the table's reference is let go of.
 ///
 /// Invariant: made from the table's reference, which is released only after this value's last use, by the loop that
 /// holds both.
