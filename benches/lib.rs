@@ -1,1 +1,3 @@
-//! See the files beside this one.
+//! Benchmarks of greenroom, one binary for each question:
+//!
+//! * `messages`: what a message costs, in time and allocations, and the heap of an idle actor.

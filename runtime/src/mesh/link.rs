@@ -45,6 +45,8 @@ pub(crate) struct Link {
     touched: bool,
     /// Something was published early while the peer slept: it is to be told at the end of the turn.
     unannounced: bool,
+    /// The peer was told of an early publish in this turn.
+    announced_early: bool,
     /// Messages sent since the publish at the end of the last turn.
     sent_in_turn: usize,
     waiting: Rc<WaitList>,
@@ -91,6 +93,7 @@ impl Link {
             sent_in_turn: 0,
 
             unannounced: false,
+            announced_early: false,
             waiting: Rc::default(),
             choked: BTreeMap::new(),
             tickets: 0,
@@ -119,15 +122,17 @@ impl Link {
         pushed
     }
 
-    /// Lets a peer that is awake work on what a long turn has written so far. One that sleeps is woken at the end of the
-    /// turn, once, for all of it.
+    /// Lets the peer work on what a long turn has written so far. One that sleeps is woken by the first such publish, so
+    /// that it wakes up while the turn goes on; if it falls asleep again, at the end of the turn.
     #[cold]
     fn publish_early(&mut self, shard: &Shard) {
         let shared = shard.team().shared(self.peer);
         self.unannounced |= self.producer.as_mut().is_some_and(Producer::publish);
-        if self.unannounced && !shared.handshake.is_asleep() {
+        let may_ring = !self.announced_early || !shared.handshake.is_asleep();
+        if self.unannounced && may_ring {
             shared.notify();
             self.unannounced = false;
+            self.announced_early = true;
         }
     }
 
@@ -277,6 +282,7 @@ impl Shard {
         let mut link = self.link(peer).borrow_mut();
         link.touched = false;
         link.sent_in_turn = 0;
+        link.announced_early = false;
         let Link {
             producer,
             spill,
