@@ -4,13 +4,18 @@
 //! [`registry::SharedShard`] and the rings of its [`Team`]. No field stays borrowed while user code runs (a poll, a
 //! drop, a waker): fields are cells, sections that borrow them are short, and values to drop go to the `graveyard`.
 //!
-//! Reading order: [`id`], [`context`], [`registry`], this file's [`Shard::run`], [`teardown`].
+//! Reading order: [`id`], [`context`], [`registry`], this file's [`Shard::run`], [`park`], [`teardown`], and what others
+//! ask of a shard: [`services`], [`counts`].
 
 pub(crate) mod context;
+mod counts;
 mod id;
+mod park;
 pub(crate) mod registry;
+mod services;
 mod teardown;
 
+pub use counts::{ShardCounts, current_shard, extension};
 pub(crate) use id::SHARD_NUMBER_COUNT;
 pub use id::ShardId;
 pub use id::ShardNumber;
@@ -25,19 +30,19 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use self::registry::{Lease, SharedShard};
+use self::registry::Lease;
 use crate::clock::Clock;
 use crate::error::StartErrorKind;
 use crate::mesh::link::Link;
 use crate::mesh::record::{self, Arrival};
 use crate::mesh::reply::Replies;
 use crate::mesh::resident::Residents;
-use crate::mesh::ring::{Consumer, Producer};
+use crate::mesh::ring::Consumer;
 use crate::mesh::team::Team;
 use crate::ring::{Driver, Effects, RingConfig, Wait};
 use crate::rng::Rng;
 use crate::sys;
-use crate::task::{JoinHandle, TaskId, TaskRef, Tasks, discard_payload, new_task, task_waker};
+use crate::task::{TaskRef, Tasks, discard_payload, task_waker};
 use crate::time::Timers;
 
 /// Time a turn gives to tasks.
@@ -295,232 +300,12 @@ impl Shard {
         }
     }
 
-    /// Nothing is ready: sleep until a completion, a doorbell or a timer; spin first if that was asked for.
-    fn park(&self, effects: &mut Effects) {
-        let next = self.timers.borrow_mut().next_deadline_ns();
-        let wait = next.map(|next| Duration::from_nanos(next.saturating_sub(self.clock.now_ns())));
-        if wait == Some(Duration::ZERO) {
-            return self.enter(Wait::Poll, effects);
-        }
-        if !self.spin.is_zero() && self.spin_for_news(wait) {
-            return self.enter(Wait::Poll, effects);
-        }
-        if self.shared().handshake.prepare_sleep() {
-            self.enter(Wait::Until(wait), effects);
-            self.finish_sleep();
-        } else {
-            self.enter(Wait::Poll, effects);
-        }
-    }
-
-    fn finish_sleep(&self) {
-        if self.shared().handshake.finish_sleep().rung {
-            self.rings_owed.set(self.rings_owed.get() + 1);
-        }
-    }
-
-    /// Watches the inbound word and the ring for a while; true if there is something to do.
-    fn spin_for_news(&self, wait: Option<Duration>) -> bool {
-        let limit = wait.map_or(self.spin, |wait| wait.min(self.spin));
-        let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
-        let start_ns = self.clock.now_ns();
-        // What is queued for the kernel goes there first, or the spin would wait for completions nobody started.
-        if self.driver.borrow().has_unsubmitted() {
-            return true;
-        }
-        loop {
-            for _ in 0..32 {
-                if self.shared().handshake.has_news() || self.driver.borrow().needs_enter() {
-                    return true;
-                }
-                std::hint::spin_loop();
-            }
-            if self.clock.now_ns() - start_ns >= limit_ns {
-                return false;
-            }
-        }
-    }
-
-    /// One visit to the kernel: submits, waits as told, reaps, and acts on what came back.
-    fn enter(&self, wait: Wait, effects: &mut Effects) {
-        self.enters.set(self.enters.get() + 1);
-        let result = self.driver.borrow_mut().turn(wait, effects);
-        if let Err(error) = result {
-            // The ring itself is broken: no operation of this shard can complete any more.
-            panic!("the io_uring of {} failed: {error}", self.id);
-        }
-        self.contain(|| effects.run());
-    }
-
     /// Runs a piece of code that may run user code; a panic in it ends neither the turn nor the shard.
     pub(crate) fn contain(&self, code: impl FnOnce()) {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(code)) {
             self.count_stray_panic();
             discard_payload(payload);
         }
-    }
-}
-
-/// What the rest of the runtime asks of the current shard.
-impl Shard {
-    pub(crate) fn id(&self) -> ShardId {
-        self.id
-    }
-
-    #[inline]
-    pub(crate) fn number(&self) -> ShardNumber {
-        self.lease.number()
-    }
-
-    pub(crate) fn team(&self) -> &Arc<Team> {
-        &self.team
-    }
-
-    pub(crate) fn shared(&self) -> &'static SharedShard {
-        self.lease.shared()
-    }
-
-    fn doorbell(&self) -> &OwnedFd {
-        self.doorbell.as_ref().expect("taken out by drop alone")
-    }
-
-    pub(crate) fn driver(&self) -> &RefCell<Driver> {
-        &self.driver
-    }
-
-    pub(crate) fn timers(&self) -> &RefCell<Timers> {
-        &self.timers
-    }
-
-    pub(crate) fn residents(&self) -> &RefCell<Residents> {
-        &self.residents
-    }
-
-    pub(crate) fn replies(&self) -> &RefCell<Replies> {
-        &self.replies
-    }
-
-    pub(crate) fn link(&self, peer: ShardId) -> &RefCell<Link> {
-        &self.links[peer.index()]
-    }
-
-    pub(crate) fn rng(&self) -> &Rng {
-        &self.rng
-    }
-
-    pub(crate) fn now_ns(&self) -> u64 {
-        self.clock.now_ns()
-    }
-
-    pub(crate) fn backend_name(&self) -> &'static str {
-        self.driver.borrow().backend_name()
-    }
-
-    /// The next number of the shard's count of generations, never zero.
-    #[inline]
-    pub(crate) fn next_generation(&self) -> u64 {
-        self.generation.replace(self.generation.get() + 1)
-    }
-
-    /// Whether a generation was given out by an earlier shard of this number.
-    pub(crate) fn is_inherited(&self, generation: u64) -> bool {
-        generation < self.first_generation
-    }
-
-    pub(crate) fn touch(&self, peer: ShardId) {
-        self.touched.borrow_mut().push(peer);
-    }
-
-    pub(crate) fn make_producer(&self, peer: ShardId) -> Producer {
-        Producer::new(self.team.ring_or_make(self.id, peer).clone())
-    }
-
-    pub(crate) fn bury(&self, body: Rc<dyn Any>) {
-        self.graveyard.borrow_mut().push(body);
-    }
-
-    pub(crate) fn count_stray_panic(&self) {
-        self.stray_panics.set(self.stray_panics.get() + 1);
-    }
-
-    /// Wakes the task at the end of the turn.
-    pub(crate) fn wake_later(&self, waker: &Waker) {
-        self.yielded.borrow_mut().push(waker.clone());
-    }
-
-    #[inline]
-    pub(crate) fn wake_local(&self, slot: u32, generation: u32) {
-        self.tasks.borrow_mut().wake(slot, generation);
-    }
-
-    pub(crate) fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
-    where
-        F: Future + 'static,
-        F::Output: 'static,
-    {
-        let slot = self
-            .tasks
-            .borrow()
-            .next_slot()
-            .expect("a shard holds at most 4 194 304 tasks");
-        // The lower half is the task's generation; zero marks free slots.
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "the lower half is what is wanted"
-        )]
-        let generation = loop {
-            let generation = self.next_generation() as u32;
-            if generation != 0 {
-                break generation;
-            }
-        };
-        let id = TaskId::new(self.number(), slot, generation);
-        let (listed, handle) = new_task(id, future);
-        let handle = JoinHandle::new(handle);
-        if self.closing.get() {
-            drop(listed.clear());
-            listed.unlist();
-            return handle;
-        }
-        self.shared().wakes.ensure(slot);
-        self.shared().wakes.set_generation(slot, generation);
-        self.tasks.borrow_mut().insert(listed);
-        handle
-    }
-
-    /// Drops the future of a task that is not running.
-    pub(crate) fn cancel_task(&self, id: TaskId) {
-        let task = {
-            let mut tasks = self.tasks.borrow_mut();
-            if !tasks.has(id.slot(), id.generation()) {
-                return;
-            }
-            tasks.lend(id.slot())
-        };
-        let Some(task) = task else { return };
-        if let Some(payload) = task.clear() {
-            drop(payload);
-            self.count_stray_panic();
-        }
-        self.tasks.borrow_mut().remove(id.slot());
-        task.unlist();
-    }
-
-    pub(crate) fn extension<T: 'static>(&self, make: impl FnOnce() -> T) -> Rc<T> {
-        let find = |extensions: &[(TypeId, Rc<dyn Any>)]| {
-            let (_, found) = extensions
-                .iter()
-                .find(|(known, _)| *known == TypeId::of::<T>())?;
-            found.clone().downcast::<T>().ok()
-        };
-        if let Some(found) = find(&self.extensions.borrow()) {
-            return found;
-        }
-        let made = Rc::new(make());
-        self.extensions
-            .borrow_mut()
-            .push((TypeId::of::<T>(), made.clone()));
-        made
     }
 }
 
@@ -540,75 +325,4 @@ impl fmt::Debug for Shard {
             .field("number", &self.number())
             .finish_non_exhaustive()
     }
-}
-
-/// What a shard has in hand, and has seen so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ShardCounts {
-    /// Tasks that have not ended.
-    pub tasks: usize,
-    /// Timers that have not fired.
-    pub timers: usize,
-    /// Askers that wait, or have an answer to fetch.
-    pub open_replies: usize,
-    /// I/O operations the kernel, or the queue to it, holds; one of them is the doorbell's.
-    pub live_operations: usize,
-    /// Visits to the kernel.
-    pub enters: u64,
-    /// Panics of drops and wakers that the loop contained.
-    pub stray_panics: u64,
-}
-
-impl ShardCounts {
-    /// The counts of the shard that the calling thread runs; `None` if it runs none.
-    ///
-    /// # Examples
-    /// ```
-    /// # let runtime = greenroom_runtime::Builder::new().shards(1).start()?;
-    /// let counts = runtime.run_on(0, || async { greenroom_runtime::ShardCounts::current() });
-    /// assert!(counts.unwrap().tasks >= 1);
-    /// # Ok::<(), greenroom_runtime::StartError>(())
-    /// ```
-    #[must_use]
-    pub fn current() -> Option<Self> {
-        context::with(|shard| {
-            let driver = shard.driver.borrow();
-            Self {
-                tasks: shard.tasks.borrow().len(),
-                timers: shard.timers.borrow().len(),
-                open_replies: shard.replies.borrow().open(),
-                live_operations: driver.live_ops(),
-                enters: shard.enters.get(),
-                stray_panics: shard.stray_panics.get(),
-            }
-        })
-    }
-}
-
-/// The shard the calling thread runs, if it runs one.
-///
-/// # Examples
-/// ```
-/// # let runtime = greenroom_runtime::Builder::new().shards(2).start()?;
-/// assert_eq!(greenroom_runtime::current_shard(), None);
-/// let shard = runtime.run_on(1, || async { greenroom_runtime::current_shard() });
-/// assert_eq!(shard, Some(1.into()));
-/// # Ok::<(), greenroom_runtime::StartError>(())
-/// ```
-#[must_use]
-pub fn current_shard() -> Option<ShardId> {
-    context::with(Shard::id)
-}
-
-/// The current shard's one value of type `T`, made on first use; it lives as long as the shard.
-///
-/// For layers above the runtime that keep state per shard.
-///
-/// # Panics
-/// If the calling thread is no shard.
-#[track_caller]
-pub fn extension<T: 'static>(make: impl FnOnce() -> T) -> Rc<T> {
-    context::with(|shard| shard.extension(make))
-        .unwrap_or_else(|| panic!("shard state was asked for on a thread that is no shard"))
 }

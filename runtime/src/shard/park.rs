@@ -1,0 +1,68 @@
+//! What a shard does between turns: spin, announce its sleep, sleep in the kernel, reap.
+//!
+//! The order is what keeps a sleep from missing news: everything written is published before, the handshake is asked
+//! last, and only its yes lets the thread block (see [`crate::inject::handshake`]).
+
+use std::time::Duration;
+
+use super::Shard;
+use crate::ring::{Effects, Wait};
+
+impl Shard {
+    /// Nothing is ready: sleep until a completion, a doorbell or a timer; spin first if that was asked for.
+    pub(super) fn park(&self, effects: &mut Effects) {
+        let next = self.timers.borrow_mut().next_deadline_ns();
+        let wait = next.map(|next| Duration::from_nanos(next.saturating_sub(self.clock.now_ns())));
+        if wait == Some(Duration::ZERO) {
+            return self.enter(Wait::Poll, effects);
+        }
+        if !self.spin.is_zero() && self.spin_for_news(wait) {
+            return self.enter(Wait::Poll, effects);
+        }
+        if self.shared().handshake.prepare_sleep() {
+            self.enter(Wait::Until(wait), effects);
+            self.finish_sleep();
+        } else {
+            self.enter(Wait::Poll, effects);
+        }
+    }
+
+    pub(super) fn finish_sleep(&self) {
+        if self.shared().handshake.finish_sleep().rung {
+            self.rings_owed.set(self.rings_owed.get() + 1);
+        }
+    }
+
+    /// Watches the inbound word and the ring for a while; true if there is something to do.
+    fn spin_for_news(&self, wait: Option<Duration>) -> bool {
+        let limit = wait.map_or(self.spin, |wait| wait.min(self.spin));
+        let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        let start_ns = self.clock.now_ns();
+        // What is queued for the kernel goes there first, or the spin would wait for completions nobody started.
+        if self.driver.borrow().has_unsubmitted() {
+            return true;
+        }
+        loop {
+            for _ in 0..32 {
+                if self.shared().handshake.has_news() || self.driver.borrow().needs_enter() {
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+            if self.clock.now_ns() - start_ns >= limit_ns {
+                return false;
+            }
+        }
+    }
+
+    /// One visit to the kernel: submits, waits as told, reaps, and acts on what came back.
+    pub(super) fn enter(&self, wait: Wait, effects: &mut Effects) {
+        self.enters.set(self.enters.get() + 1);
+        let result = self.driver.borrow_mut().turn(wait, effects);
+        if let Err(error) = result {
+            // The ring itself is broken: no operation of this shard can complete any more.
+            panic!("the io_uring of {} failed: {error}", self.id);
+        }
+        self.contain(|| effects.run());
+    }
+}
