@@ -172,7 +172,8 @@ impl<P: Port, M: ReplyMode, A> Call<P, M, A> {
     ///
     /// # Errors
     /// The future resolves to a [`SendError`] with the arguments when the actor has stopped. On another shard that is
-    /// found out on arrival only: such a message is counted as a dead letter.
+    /// found out on arrival only: such a message is counted as a dead letter. An actor that tells itself something from
+    /// one of its own handlers is refused when its mailbox is full: room comes when the handler ends.
     ///
     /// # Cancel safety
     /// Dropping the future before it is done sends nothing.

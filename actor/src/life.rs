@@ -51,11 +51,14 @@ async fn live<A: Actor>(started: Option<Started>, actor: A, end: End<A>) {
     let mut actor = actor;
     let mut ctx = Ctx::new(end.mailbox.clone());
     let mut interrupted = Interrupted { armed: true };
-    if run_start_hook(&mut actor, &mut ctx, started).await {
+    if run_start_hook(&mut actor, &end.mailbox, &mut ctx, started).await {
         let ended = serve_all(&mut actor, &end.mailbox, &mut ctx).await;
         match ended {
             Ok(()) => {
-                if caught(actor.stopping(&mut ctx)).await.is_err() {
+                if caught(&end.mailbox, actor.stopping(&mut ctx))
+                    .await
+                    .is_err()
+                {
                     end.registry.count_panic();
                 }
             }
@@ -69,15 +72,19 @@ async fn live<A: Actor>(started: Option<Started>, actor: A, end: End<A>) {
 /// Runs the start hook and reports on it; false if the actor is not to live.
 async fn run_start_hook<A: Actor>(
     actor: &mut A,
+    mailbox: &Mailbox<A>,
     ctx: &mut Ctx<A>,
     started: Option<Started>,
 ) -> bool {
-    let outcome = match caught(actor.started(ctx)).await {
+    let outcome = match caught(mailbox, actor.started(ctx)).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(failure)) => Err(SpawnErrorKind::Refused(failure)),
         Err(report) => Err(SpawnErrorKind::Panicked(report)),
     };
     let lives = outcome.is_ok();
+    if matches!(outcome, Err(SpawnErrorKind::Panicked(_))) {
+        Registry::with(Registry::count_panic);
+    }
     if let Some(started) = started {
         // Whoever asked for the actor may be gone; the actor lives all the same.
         drop(started.send(outcome));
@@ -118,8 +125,7 @@ async fn serve_all<A: Actor>(
                 greenroom_runtime::yield_now().await;
                 share = MESSAGES_PER_ACTIVATION;
             }
-
-            Ok(Served::Awaits(message)) => caught(actor.dispatch(message, ctx)).await?,
+            Ok(Served::Awaits(message)) => caught(mailbox, actor.dispatch(message, ctx)).await?,
             Ok(Served::Stop) => return Ok(()),
             Err(payload) => return Err(report(payload.as_ref())),
         }
@@ -149,12 +155,17 @@ fn serve_now<A: Actor>(
 }
 
 /// Awaits a piece of the user's code; a panic in it is an error.
-async fn caught<F: Future>(future: F) -> Result<F::Output, PanicReport> {
+async fn caught<A: Actor, F: Future>(
+    mailbox: &Mailbox<A>,
+    future: F,
+) -> Result<F::Output, PanicReport> {
     let mut future = pin!(future);
     // Dropped before the future if this is cancelled while it waits.
     let mut interrupted = Interrupted { armed: true };
     let outcome = std::future::poll_fn(|cx| {
-        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+        let polled =
+            mailbox.while_handling(|| catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))));
+        match polled {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
             Err(payload) => Poll::Ready(Err(report(payload.as_ref()))),

@@ -73,6 +73,8 @@ pub struct Mailbox<A: Actor> {
     phase: Cell<Phase>,
     /// The actor's task waits for a letter.
     idle: Cell<bool>,
+    /// One of the actor's own handlers is being polled: whoever sends now is the actor itself.
+    handling: Cell<bool>,
     /// Whoever asked for the end to be immediate.
     killed: Cell<bool>,
     /// The actor's task, once it was polled.
@@ -108,6 +110,7 @@ impl<A: Actor> Mailbox<A> {
             queue: RefCell::new(VecDeque::new()),
             phase: Cell::new(Phase::Open),
             idle: Cell::new(false),
+            handling: Cell::new(false),
             killed: Cell::new(false),
             waker: OnceCell::new(),
             task: Cell::new(None),
@@ -190,6 +193,13 @@ impl<A: Actor> Mailbox<A> {
             return Poll::Ready(Ok(()));
         }
         drop(queue);
+        if self.handling.get() {
+            // Room comes when the handler ends, and the handler would wait for room.
+            if let Some(ticket) = place.take() {
+                self.leave(ticket);
+            }
+            return Poll::Ready(Err(Refused::Full));
+        }
         *place = Some(self.rare().waiting.join(*place, cx.waker()));
         Poll::Pending
     }
@@ -266,6 +276,14 @@ impl<A: Actor> Mailbox<A> {
         if queue.capacity() > 4 * KEPT.max(A::MAILBOX.min(1024)) {
             queue.shrink_to(KEPT);
         }
+    }
+
+    /// Polls one of the actor's own handlers.
+    pub(crate) fn while_handling<R>(&self, poll: impl FnOnce() -> R) -> R {
+        self.handling.set(true);
+        let result = poll();
+        self.handling.set(false);
+        result
     }
 
     /// Whether the actor's own shard asked for its immediate end.

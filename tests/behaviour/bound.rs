@@ -185,3 +185,44 @@ fn a_sender_that_always_finds_room_lets_its_shard_take_turns() {
         assert!(most <= 2 * 1024, "{most} messages were sent in one turn");
     });
 }
+
+/// Tells itself things.
+#[derive(Default)]
+struct Soliloquist {
+    heard: usize,
+}
+
+#[actor(mailbox = 8)]
+impl Soliloquist {
+    pub(crate) fn hear(&mut self) {
+        self.heard += 1;
+    }
+
+    /// Tells itself something again and again, and returns how often it was accepted.
+    pub(crate) async fn speak(&mut self, times: usize, ctx: &mut Ctx<Self>) -> usize {
+        let mut accepted = 0;
+        for _ in 0..times {
+            match ctx.addr().hear().tell().await {
+                Ok(()) => accepted += 1,
+                Err(error) => assert!(error.is_full() && error.into_args().is_some()),
+            }
+        }
+        accepted
+    }
+
+    pub(crate) fn heard(&self) -> usize {
+        self.heard
+    }
+}
+
+#[test]
+fn an_actor_that_fills_its_own_mailbox_is_told_so_and_does_not_wait_for_itself() {
+    on_shards(&[1, 2], |system| {
+        let actor = system
+            .block_on(system.spawn_on(0, Soliloquist::default))
+            .unwrap();
+        let accepted = system.block_on(actor.speak(100).into_future()).unwrap();
+        assert_eq!(accepted, 8, "as many as the mailbox holds");
+        assert_eq!(system.block_on(actor.heard().into_future()).unwrap(), 8);
+    });
+}
