@@ -145,15 +145,20 @@ impl JoinError {
 }
 
 /// Drops the payload of a panic that nobody takes, whose own drop may panic as well.
-pub fn discard_payload(payload: Box<dyn Any + Send>) {
-    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        // Payloads all the way down: this one is not dropped at all.
-        #[expect(
-            clippy::mem_forget,
-            reason = "a drop that panics twice is not tried a third time"
-        )]
-        std::mem::forget(second);
+pub fn discard_payload(mut payload: Box<dyn Any + Send>) {
+    const TRIES: usize = 8;
+    for _ in 0..TRIES {
+        match catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            Ok(()) => return,
+            Err(next) => payload = next,
+        }
     }
+    // Payloads all the way down.
+    #[expect(
+        clippy::mem_forget,
+        reason = "a drop that always panics is not tried for ever"
+    )]
+    std::mem::forget(payload);
 }
 
 /// The text of a panic payload, if it is one of the two types `panic!` makes.
