@@ -91,7 +91,6 @@ impl Link {
             spill: VecDeque::new(),
             touched: false,
             sent_in_turn: 0,
-
             unannounced: false,
             announced_early: false,
             waiting: Rc::default(),
@@ -210,7 +209,6 @@ impl Shard {
         let ticket = admission.ticket().unwrap_or_else(|| link.next_ticket());
         if let Some(choked) = link.choked.get(&generation) {
             choked.waiting.hold(ticket, cx.waker());
-
             admission.resident = Some((peer, generation, ticket));
             if choked.paused || !choked.waiting.may_pass(Some(ticket)) {
                 drop(link);
@@ -220,7 +218,6 @@ impl Shard {
             }
         }
         link.waiting.hold(ticket, cx.waker());
-
         admission.link = Some((peer, ticket));
         // The ring is flushed at the end of the turn, and whoever waits at the front is woken when it has room.
         if !link.touched {

@@ -276,7 +276,6 @@ impl<T: 'static> ReplySlot<T> {
                         drop(sender.send(value));
                     }
                 };
-
                 context::with(|shard| shard.spawn(courier).detach());
             });
             if let Some(shared) = registry::shared(place.shard) {

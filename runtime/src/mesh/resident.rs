@@ -31,7 +31,8 @@ pub trait Resident: 'static {
     /// What it takes. Messages may come from other shards.
     type Message: Send + 'static;
 
-    /// Takes a message on the resident's own shard. Must not panic and must not run user code.
+    /// Takes a message on the resident's own shard. Nothing of the shard is borrowed: it may drop values of users. A panic is
+    /// contained and counted.
     ///
     /// It cannot refuse: a resident that wants a pause calls [`Origin::choke`].
     fn deliver(&self, message: Self::Message, origin: Origin);

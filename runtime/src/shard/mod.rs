@@ -85,7 +85,6 @@ pub(crate) struct Shard {
     generation: Cell<u64>,
     /// Where the count stood when this shard took the number over.
     first_generation: u64,
-
     clock: Clock,
     /// The clock as read at the start of the turn.
     now_ns: Cell<u64>,
@@ -145,7 +144,6 @@ impl Shard {
             extensions: RefCell::default(),
             generation: Cell::new(generation),
             first_generation: generation,
-
             now_ns: Cell::new(now_ns),
             clock,
             rng: Rng::new(config.seed ^ u64::from(lease.number().index()).rotate_left(32)),
