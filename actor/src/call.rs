@@ -187,6 +187,8 @@ impl<P: Port, M: ReplyMode, A> Call<P, M, A> {
 
     /// Sends without waiting, if the message is accepted now.
     ///
+    /// On the actor's shard that takes room in its mailbox. To another shard it takes room in the link, which in one turn
+    /// of the calling shard accepts at most 1024 messages; a burst that is to go on waits with [`Call::tell`].
     /// From a thread outside the system at most 4096 such messages may be on their way to a shard.
     ///
     /// # Errors
