@@ -448,3 +448,28 @@ fn a_panic_payload_that_panics_when_it_is_dropped_ends_nothing_else() {
     assert_eq!(runtime.run_on(0, || async { 1 }), 1);
     runtime.shutdown();
 }
+
+#[test]
+fn what_a_destructor_sends_at_the_end_of_a_turn_leaves_with_that_turn() {
+    use greenroom_runtime::mesh::{Origin, ReplyKey, Resident, evict, open, settle};
+
+    /// Answers when it is dropped, which for an evicted resident is at the end of the turn.
+    struct Keeper(Option<ReplyKey<u32>>);
+    impl Resident for Keeper {
+        type Message = ();
+        fn deliver(&self, (): (), _: Origin) {}
+        fn undeliverable((): ()) {}
+    }
+    impl Drop for Keeper {
+        fn drop(&mut self) {
+            self.0.take().unwrap().send(7);
+        }
+    }
+    runtime(2).run_on(0, || async {
+        let (answer, key) = open::<u32>().unwrap();
+        let keep = move || async move { evict(settle(Rc::new(Keeper(Some(key))))) };
+        Handle::current().unwrap().spawn_on(1, keep).await.unwrap();
+        let answered = timeout(Duration::from_secs(30), answer).await;
+        assert_eq!(answered, Ok(Some(7)));
+    });
+}
