@@ -8,6 +8,8 @@ use std::fmt;
 use std::panic;
 use std::sync::Once;
 
+use greenroom_runtime::task::panic_text;
+
 /// What is happening to the messages that are dropped right now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
@@ -49,14 +51,9 @@ impl PanicReport {
         }
     }
 
-    pub(crate) fn of_payload(payload: &(dyn std::any::Any + Send)) -> Self {
-        let text = payload
-            .downcast_ref::<&'static str>()
-            .copied()
-            .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
-            .unwrap_or("a value that is no text");
+    fn of_payload(payload: &(dyn std::any::Any + Send)) -> Self {
         Self {
-            text: text.to_owned(),
+            text: panic_text(payload).to_owned(),
             place: None,
         }
     }
@@ -123,6 +120,11 @@ pub(crate) fn watch_panics() {
 /// The panic that is unwinding, or has just been caught, on this thread.
 pub(crate) fn last_panic() -> Option<PanicReport> {
     LAST_PANIC.with(|last| last.try_borrow().ok().and_then(|last| last.clone()))
+}
+
+/// The report of a panic that was just caught, with its place if the hook noted it.
+pub(crate) fn report(payload: &(dyn std::any::Any + Send)) -> PanicReport {
+    take_panic().unwrap_or_else(|| PanicReport::of_payload(payload))
 }
 
 /// Forgets the noted panic, once it has been dealt with.

@@ -127,7 +127,7 @@ async fn serve_all<A: Actor>(
             }
             Ok(Served::Awaits(message)) => caught(mailbox, actor.dispatch(message, ctx)).await?,
             Ok(Served::Stop) => return Ok(()),
-            Err(payload) => return Err(report(payload.as_ref())),
+            Err(payload) => return Err(fate::report(payload.as_ref())),
         }
     }
 }
@@ -168,16 +168,12 @@ async fn caught<A: Actor, F: Future>(
         match polled {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
-            Err(payload) => Poll::Ready(Err(report(payload.as_ref()))),
+            Err(payload) => Poll::Ready(Err(fate::report(payload.as_ref()))),
         }
     })
     .await;
     interrupted.armed = false;
     outcome
-}
-
-fn report(payload: &(dyn std::any::Any + Send)) -> PanicReport {
-    fate::take_panic().unwrap_or_else(|| PanicReport::of_payload(payload))
 }
 
 /// Announces, when the task is dropped in the middle of its work, that what is dropped next was interrupted.

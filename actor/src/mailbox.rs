@@ -75,7 +75,7 @@ pub struct Mailbox<A: Actor> {
     idle: Cell<bool>,
     /// One of the actor's own handlers is being polled: whoever sends now is the actor itself.
     handling: Cell<bool>,
-    /// Whoever asked for the end to be immediate.
+    /// The end is to be immediate.
     killed: Cell<bool>,
     /// The actor's task, once it was polled.
     waker: OnceCell<Waker>,
@@ -119,7 +119,7 @@ impl<A: Actor> Mailbox<A> {
         }
     }
 
-    /// Tells the mailbox its name and its task, before anything can be sent to it.
+    /// Tells the mailbox its name, before anything can be sent to it.
     pub(crate) fn install(&self, id: ResidentId<Self>) {
         self.id.set(id).expect("a mailbox is settled once");
     }

@@ -6,8 +6,7 @@ pub use ::core;
 pub use greenroom_runtime::mesh::CrossShard;
 
 pub use crate::actor::Actor;
-pub use crate::address::{FromPort, Port, SameShard};
-pub use crate::address::{Outside, Places, Refused};
+pub use crate::address::{FromPort, Outside, Places, Port, Refused, SameShard};
 pub use crate::call::{Answers, Call, Flat, IsResult, Method, Plain, ReplyMode};
 pub use crate::context::Ctx;
 pub use crate::error::StartFailure;

@@ -380,8 +380,7 @@ impl Handle {
             let actor = match catch_unwind(AssertUnwindSafe(make)) {
                 Ok(actor) => actor,
                 Err(payload) => {
-                    let report = fate::take_panic()
-                        .unwrap_or_else(|| fate::PanicReport::of_payload(payload.as_ref()));
+                    let report = fate::report(payload.as_ref());
                     return Err(SpawnErrorKind::Panicked(report));
                 }
             };

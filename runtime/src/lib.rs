@@ -45,5 +45,5 @@ pub use error::StartError;
 pub use ring::{BackendError, buffer};
 pub use rng::random;
 pub use runtime::{Handle, Runtime, ShutdownReport};
-pub use shard::{ShardCounts, ShardId, ShardNumber, current_shard, extension};
+pub use shard::{ShardCounts, ShardId, current_shard, extension};
 pub use task::{JoinError, JoinHandle, spawn, yield_now};

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::thread;
 
 use futures_channel::oneshot;
@@ -99,32 +99,22 @@ impl Runtime {
         Fut: Future + 'static,
         Fut::Output: Send + 'static,
     {
-        let (sender, receiver) = mpsc::channel();
         let shard = shard.into();
-        let work = move || {
-            let work = spawn(async move { make().await });
-            spawn(async move {
-                // The receiver waits below, unless its thread panicked meanwhile.
-                drop(sender.send(work.await));
-            })
-            .detach();
-        };
         assert!(
             crate::current_shard().is_none(),
             "`run_on` blocks: call it from a thread that is no shard"
         );
         assert!(
-            self.handle.run(shard, Box::new(work)),
+            shard.index() < self.shard_count(),
             "{shard} does not exist: there are {}",
             self.shard_count()
         );
-        match receiver.recv() {
-            Ok(Ok(output)) => output,
-            Ok(Err(error)) => match error.try_into_panic() {
+        match self.block_on(self.handle.spawn_on(shard, make)) {
+            Ok(output) => output,
+            Err(error) => match error.try_into_panic() {
                 Ok(payload) => resume_unwind(payload),
-                Err(error) => panic!("{error}"),
+                Err(_) => panic!("{shard} ended before the work on it did"),
             },
-            Err(mpsc::RecvError) => panic!("{shard} ended before the work on it did"),
         }
     }
 

@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::ring::{Consumer, Drained, Producer, RecordVtable, fits};
 use crate::shard::{Shard, ShardId};
+use crate::task::discard_payload;
 
 /// A value that travels between shards and knows what to do on arrival.
 pub(crate) trait Record: Send + 'static {
@@ -81,13 +82,8 @@ unsafe fn deliver_boxed<T: Record>(payload: *mut u8, context: *const ()) {
 /// A record's arrival may drop a user's value, which may panic; that must not end the shard.
 #[inline]
 fn arrive<T: Record>(record: T, arrival: &Arrival<'_>) {
-    if catch_unwind(AssertUnwindSafe(|| {
-        record.arrive(arrival.shard, arrival.from);
-    }))
-    .is_err()
-    {
-        arrival.shard.count_stray_panic();
-    }
+    let Arrival { shard, from } = *arrival;
+    shard.contain(|| record.arrive(shard, from));
 }
 
 /// # Safety
@@ -96,7 +92,9 @@ unsafe fn discard<T>(payload: *mut u8) {
     // SAFETY: by our contract.
     let record = unsafe { payload.cast::<T>().read() };
     // A panic while an unread record is dropped has been printed by the hook; there is no one to tell.
-    drop(catch_unwind(AssertUnwindSafe(|| drop(record))));
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(record))) {
+        discard_payload(payload);
+    }
 }
 
 /// A record that found its ring full and waits on the sender's side.

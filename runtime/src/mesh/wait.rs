@@ -58,21 +58,12 @@ impl WaitList {
 
     /// Takes a place at the back, or keeps the one held, to be woken through the waker.
     pub fn join(&self, ticket: Option<Ticket>, waker: &Waker) -> Ticket {
-        let mut waiting = self.waiting.borrow_mut();
-        if let Some(ticket) = ticket
-            && let Ok(index) = waiting.binary_search_by_key(&ticket, |entry| entry.0)
-        {
-            if !waiting[index].1.will_wake(waker) {
-                waiting[index].1 = waker.clone();
-            }
-            return ticket;
-        }
-        let ticket = Ticket(self.next.replace(self.next.get() + 1));
-        waiting.push_back((ticket, waker.clone()));
+        let ticket = ticket.unwrap_or_else(|| Ticket(self.next.replace(self.next.get() + 1)));
+        self.hold(ticket, waker);
         ticket
     }
 
-    /// Holds the place of a ticket from elsewhere, in the order of the tickets.
+    /// Holds the place of a ticket, in the order of the tickets, which may come from elsewhere.
     pub(crate) fn hold(&self, ticket: Ticket, waker: &Waker) {
         let mut waiting = self.waiting.borrow_mut();
         match waiting.binary_search_by_key(&ticket, |entry| entry.0) {

@@ -39,7 +39,7 @@ pub(crate) const SHARD_NUMBER_COUNT: u16 = 1024;
 ///
 /// A number is used again by later runtimes, but generations go on counting, so an old id names nothing in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ShardNumber(u16);
+pub(crate) struct ShardNumber(u16);
 
 impl ShardNumber {
     pub(crate) fn new(index: u16) -> Self {

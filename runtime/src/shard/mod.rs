@@ -18,7 +18,7 @@ mod teardown;
 pub use counts::{ShardCounts, current_shard, extension};
 pub(crate) use id::SHARD_NUMBER_COUNT;
 pub use id::ShardId;
-pub use id::ShardNumber;
+pub(crate) use id::ShardNumber;
 
 use std::any::{Any, TypeId};
 use std::cell::{Cell, RefCell};

@@ -16,7 +16,7 @@ use crate::mesh::ring::Producer;
 use crate::mesh::team::Team;
 use crate::ring::Driver;
 use crate::rng::Rng;
-use crate::task::{JoinHandle, TaskId, new_task};
+use crate::task::{Cleared, JoinHandle, TaskId, new_task};
 use crate::time::Timers;
 
 /// What the rest of the runtime asks of the current shard.
@@ -136,7 +136,7 @@ impl Shard {
         let (listed, handle) = new_task(id, future);
         let handle = JoinHandle::new(handle);
         if self.closing.get() {
-            drop(listed.clear());
+            self.count_if_panicked(listed.clear());
             listed.unlist();
             return handle;
         }
@@ -148,20 +148,25 @@ impl Shard {
 
     /// Drops the future of a task that is not running.
     pub(crate) fn cancel_task(&self, id: TaskId) {
-        let task = {
-            let mut tasks = self.tasks.borrow_mut();
-            if !tasks.has(id.slot(), id.generation()) {
-                return;
-            }
-            tasks.lend(id.slot())
+        if self.tasks.borrow().has(id.slot(), id.generation()) {
+            self.cancel_slot(id.slot());
+        }
+    }
+
+    /// Drops the future of whatever task is in the slot, unless it is running.
+    pub(super) fn cancel_slot(&self, slot: u32) {
+        let Some(task) = self.tasks.borrow_mut().lend(slot) else {
+            return;
         };
-        let Some(task) = task else { return };
-        if let Some(payload) = task.clear() {
-            drop(payload);
+        self.count_if_panicked(task.clear());
+        self.tasks.borrow_mut().remove(slot);
+        task.unlist();
+    }
+
+    fn count_if_panicked(&self, cleared: Cleared) {
+        if cleared == Cleared::Panicked {
             self.count_stray_panic();
         }
-        self.tasks.borrow_mut().remove(id.slot());
-        task.unlist();
     }
 
     pub(crate) fn extension<T: 'static>(&self, make: impl FnOnce() -> T) -> Rc<T> {

@@ -52,15 +52,7 @@ impl Shard {
         // No task can be added any more, so one pass meets them all.
         let slots = self.tasks.borrow().slot_count();
         for slot in 0..slots {
-            let Some(task) = self.tasks.borrow_mut().lend(slot) else {
-                continue;
-            };
-            if let Some(payload) = task.clear() {
-                drop(payload);
-                self.count_stray_panic();
-            }
-            self.tasks.borrow_mut().remove(slot);
-            task.unlist();
+            self.cancel_slot(slot);
         }
         let residents = self.residents.borrow_mut().drain();
         for resident in residents {

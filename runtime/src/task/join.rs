@@ -162,7 +162,8 @@ pub fn discard_payload(mut payload: Box<dyn Any + Send>) {
 }
 
 /// The text of a panic payload, if it is one of the two types `panic!` makes.
-pub(crate) fn panic_text(payload: &(dyn Any + Send)) -> &str {
+#[must_use]
+pub fn panic_text(payload: &(dyn Any + Send)) -> &str {
     payload
         .downcast_ref::<&'static str>()
         .copied()

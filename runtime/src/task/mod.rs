@@ -26,10 +26,9 @@ mod state;
 mod waker;
 
 pub(crate) use id::TaskId;
-pub use join::discard_payload;
-pub(crate) use join::panic_text;
 pub use join::{JoinError, JoinHandle};
-pub(crate) use raw::{TaskRef, new_task};
+pub use join::{discard_payload, panic_text};
+pub(crate) use raw::{Cleared, TaskRef, new_task};
 pub(crate) use slots::Tasks;
 pub(crate) use waker::task_waker;
 

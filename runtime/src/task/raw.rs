@@ -19,7 +19,7 @@ use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
 
 use super::id::TaskId;
-use super::join::JoinError;
+use super::join::{JoinError, discard_payload};
 use super::state::{Release, Stage, State};
 
 /// The untyped front of a cell.
@@ -62,6 +62,15 @@ struct TaskCell<F: Future> {
 #[derive(Debug)]
 pub(crate) struct TaskRef {
     header: NonNull<Header>,
+}
+
+/// How the drop of a task's future or output went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a panic is to be counted"]
+pub(crate) enum Cleared {
+    Quietly,
+    /// It panicked. The payload has been dropped.
+    Panicked,
 }
 
 /// Allocates a task; the references are for the table and for the join handle.
@@ -164,16 +173,23 @@ impl TaskRef {
         if release == Release::Last {
             // An output nobody took is dropped here; if that drop panics, the panic is the output's own affair: the
             // hook has printed it, and there is no one left to hand it to.
-            drop(self.clear());
+            let _whichever: Cleared = self.clear();
             // SAFETY: the last owner is letting go (the transition said so), and `clear` left the cell empty.
             unsafe { (self.header().vtable.free)(self.header) };
         }
     }
 
-    /// Drops the future or the output in place; returns the payload if that drop panicked.
-    pub(crate) fn clear(&self) -> Option<Box<dyn Any + Send>> {
+    /// Drops the future or the output in place.
+    pub(crate) fn clear(&self) -> Cleared {
         // SAFETY: the cell is allocated by the type's invariant; `clear` looks at the stage itself.
-        unsafe { (self.header().vtable.clear)(self.header) }
+        let panic = unsafe { (self.header().vtable.clear)(self.header) };
+        match panic {
+            None => Cleared::Quietly,
+            Some(payload) => {
+                discard_payload(payload);
+                Cleared::Panicked
+            }
+        }
     }
 }
 
@@ -206,7 +222,9 @@ impl Polling {
         if !ended && state.abort_requested {
             // SAFETY: the poll has returned, so nothing refers into the future any more.
             let panic = unsafe { (header.vtable.clear)(self.header) };
-            drop(panic);
+            if let Some(payload) = panic {
+                discard_payload(payload);
+            }
             return true;
         }
         ended
@@ -256,8 +274,9 @@ unsafe fn poll<F: Future + 'static>(header: NonNull<Header>, cx: &mut Context<'_
         unsafe { (*cell.contents.get()).outcome = ManuallyDrop::new(outcome) };
         state.stage = Stage::Finished;
         cell.header.state.set(state);
-    } else if catch_unwind(AssertUnwindSafe(|| drop(outcome))).is_err() {
+    } else if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(outcome))) {
         // The output of a detached task panicked while it was dropped. The hook has printed it; nobody can take it.
+        discard_payload(payload);
     }
     true
 }
