@@ -57,7 +57,7 @@
 //! eventfd (writes received). After its last sleep the first sum is final, because a ring needs a
 //! sleeper; when the second one reaches it, nobody can write any more.
 
-use crate::sync::{
+use crate::primitives::{
     CacheAligned,
     atomic::{
         AtomicU32,
@@ -300,7 +300,7 @@ pub(crate) mod model {
     use std::sync::Mutex;
 
     use super::{Announce, Handshake};
-    use crate::sync::{
+    use crate::primitives::{
         atomic::{AtomicBool, Ordering::Relaxed},
         mpsc::{Receiver, Sender, channel},
     };
@@ -412,7 +412,7 @@ mod races {
         Announce, Handshake,
         model::{MANY, Shard, explore},
     };
-    use crate::sync::{
+    use crate::primitives::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
         thread,

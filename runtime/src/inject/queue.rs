@@ -26,7 +26,7 @@
 
 use std::{fmt, ptr};
 
-use crate::sync::{
+use crate::primitives::{
     CacheAligned, UnsafeCell,
     atomic::{
         AtomicPtr,
@@ -321,7 +321,7 @@ mod races {
     use super::Queue;
     use crate::{
         inject::handshake::model::{MANY, Shard, explore, preemptions},
-        sync::{Arc, thread},
+        primitives::{Arc, thread},
     };
 
     /// Each producer pushes its values and announces every one; the shard gets all, in order.

@@ -43,7 +43,7 @@
 
 use std::sync::OnceLock;
 
-use crate::sync::{
+use crate::primitives::{
     CacheAligned,
     atomic::{
         AtomicBool, AtomicU32,
@@ -386,7 +386,7 @@ mod races {
     use super::Wakes;
     use crate::{
         inject::handshake::model::{MANY, Shard, explore, preemptions},
-        sync::{
+        primitives::{
             Arc,
             atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
             thread,

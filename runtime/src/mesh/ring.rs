@@ -36,7 +36,7 @@
 
 use std::{mem::MaybeUninit, ptr::NonNull, sync::Arc};
 
-use crate::sync::{
+use crate::primitives::{
     CacheAligned,
     atomic::{
         AtomicBool, AtomicUsize,
@@ -109,7 +109,7 @@ struct Storage {
     capacity_bytes: usize,
     /// One cell per unit, for loom, which does not see raw memory: see `touch`.
     #[cfg(loom)]
-    touched: Vec<crate::sync::UnsafeCell<()>>,
+    touched: Vec<crate::primitives::UnsafeCell<()>>,
 }
 
 // SAFETY: `units` is memory that the storage owns alone, as a box does, and the rest is plain data.
@@ -130,7 +130,7 @@ impl Storage {
             capacity_bytes,
             #[cfg(loom)]
             touched: (0..capacity_bytes / UNIT)
-                .map(|_| crate::sync::UnsafeCell::new(()))
+                .map(|_| crate::primitives::UnsafeCell::new(()))
                 .collect(),
         }
     }
@@ -807,7 +807,7 @@ mod races {
     use super::{CAPACITY_BYTES_MIN, Consumer, Drained, Producer, RecordVtable, RingShared};
     use crate::{
         inject::handshake::model::{MANY, Shard, explore},
-        sync::{
+        primitives::{
             atomic::{AtomicUsize, Ordering::Relaxed},
             mpsc, thread,
         },
