@@ -246,9 +246,18 @@ impl<T: 'static> ReplySlot<T> {
         }) == Some(true)
     }
 
+    #[inline]
     fn poll_here(&self, shard: &Shard, cx: &Context<'_>) -> Poll<Option<T>> {
+        if shard.budget().is_spent() {
+            shard.give_way(cx.waker());
+            return Poll::Pending;
+        }
         // SAFETY: by the invariant of `Place` the entry holds a `T`.
-        unsafe { shard.replies().borrow_mut().poll(self.place, cx.waker()) }
+        let polled = unsafe { shard.replies().borrow_mut().poll(self.place, cx.waker()) };
+        if polled.is_ready() {
+            shard.budget().spend();
+        }
+        polled
     }
 
     fn poll_away(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {

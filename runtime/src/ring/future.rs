@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use super::driver::Driver;
 use super::inflight::{Key, Polled};
 use super::op::Operation;
-use crate::shard::context;
+use crate::shard::{Shard, context};
 
 /// Waits for one operation of the current shard.
 ///
@@ -51,7 +51,7 @@ impl<T: Operation> Future for Op<T> {
                 Err(operation) => Poll::Ready(operation.complete(Err(no_shard()))),
             },
             State::Started(key) => {
-                let polled = with_driver(|driver| driver.borrow_mut().poll(key, cx.waker()));
+                let polled = context::with(|shard| poll(shard, key, cx));
                 match polled.expect("an operation was polled outside of the shard that started it")
                 {
                     Polled::Ready(operation, outcome) => {
@@ -108,6 +108,21 @@ fn start<T: Operation>(operation: T, cx: &Context<'_>) -> Result<Key<T>, T> {
         driver.borrow_mut().start(operation, waker)
     });
     key.ok_or_else(|| unstarted.expect("not taken without a shard"))
+}
+
+/// Takes the result if it is there and the task's budget allows.
+#[inline]
+fn poll<T: Operation>(shard: &Shard, key: Key<T>, cx: &Context<'_>) -> Polled<T> {
+    let budget = shard.budget();
+    if budget.is_spent() {
+        shard.give_way(cx.waker());
+        return Polled::Waiting(key);
+    }
+    let polled = shard.driver().borrow_mut().poll(key, cx.waker());
+    if matches!(polled, Polled::Ready(..)) {
+        budget.spend();
+    }
+    polled
 }
 
 /// Tells the driver to wake the task that polls now. Clones and drops wakers while the driver is free.

@@ -42,6 +42,7 @@ use crate::mesh::team::Team;
 use crate::ring::{Driver, Effects, RingConfig, Wait};
 use crate::rng::Rng;
 use crate::sys;
+use crate::task::coop::Budget;
 use crate::task::{TaskRef, Tasks, discard_payload, task_waker};
 use crate::time::Timers;
 
@@ -70,6 +71,8 @@ pub(crate) struct Shard {
     /// Rings read from the doorbell outside the driver, during teardown.
     rings_received: Cell<u64>,
     tasks: RefCell<Tasks>,
+    /// Of the task that runs.
+    budget: Budget,
     /// Tasks that yielded, to be ready again at the end of the turn.
     yielded: RefCell<Vec<Waker>>,
     timers: RefCell<Timers>,
@@ -134,6 +137,7 @@ impl Shard {
             rings_owed: Cell::new(0),
             rings_received: Cell::new(0),
             tasks: RefCell::new(Tasks::new()),
+            budget: Budget::new(),
             yielded: RefCell::default(),
             timers: RefCell::new(Timers::new(now_ns)),
             driver: RefCell::new(driver),
@@ -241,6 +245,7 @@ impl Shard {
                 break;
             }
         }
+        self.budget.lift();
         // Tasks that yielded are ready again, but not before timers, peers and the kernel had their turn.
         let mut yielded = std::mem::take(&mut *self.yielded.borrow_mut());
         for waker in yielded.drain(..) {
@@ -255,6 +260,7 @@ impl Shard {
     fn run_task(&self, task: TaskRef) {
         let id = task.id();
         let waker = task_waker(id);
+        self.budget.refill();
         let ended = task.pinned().poll(&mut Context::from_waker(&waker));
         let mut tasks = self.tasks.borrow_mut();
         if ended {

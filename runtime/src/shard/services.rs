@@ -16,6 +16,7 @@ use crate::mesh::ring::Producer;
 use crate::mesh::team::Team;
 use crate::ring::Driver;
 use crate::rng::Rng;
+use crate::task::coop::Budget;
 use crate::task::{Cleared, JoinHandle, TaskId, new_task};
 use crate::time::Timers;
 
@@ -103,7 +104,25 @@ impl Shard {
 
     /// Wakes the task at the end of the turn.
     pub(crate) fn wake_later(&self, waker: &Waker) {
-        self.yielded.borrow_mut().push(waker.clone());
+        let is_known = |yielded: &[Waker]| yielded.last().is_some_and(|last| last.will_wake(waker));
+        // Of many futures in one task each may ask.
+        if !is_known(&self.yielded.borrow()) {
+            // Cloned before the borrow: a waker may be anyone's code.
+            let waker = waker.clone();
+            self.yielded.borrow_mut().push(waker);
+        }
+    }
+
+    /// What the running task may still do.
+    #[inline]
+    pub(crate) fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// The running task has spent its budget: it goes on when the turn has ended.
+    #[cold]
+    pub(crate) fn give_way(&self, waker: &Waker) {
+        self.wake_later(waker);
     }
 
     #[inline]

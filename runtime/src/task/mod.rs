@@ -18,6 +18,7 @@
 //! A future is polled and dropped only by its shard's loop or by code the loop calls, never while a shard structure is
 //! borrowed: user code may spawn, wake, abort and send from inside `poll` and from inside `drop`.
 
+pub(crate) mod coop;
 mod id;
 mod join;
 mod raw;
@@ -25,6 +26,7 @@ mod slots;
 mod state;
 mod waker;
 
+pub use coop::{consume_budget, has_budget_remaining, unconstrained};
 pub(crate) use id::TaskId;
 pub use join::{JoinError, JoinHandle};
 pub use join::{discard_payload, panic_text};
