@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::blocking::pool::PoolConfig;
 use crate::error::StartError;
 use crate::launch;
 use crate::ring::RingConfig;
@@ -29,6 +30,7 @@ pub struct Builder {
     pub(crate) link_bytes: usize,
     pub(crate) spin: Duration,
     pub(crate) seed: Option<u64>,
+    pub(crate) blocking: PoolConfig,
     pub(crate) on_shard_start: Option<StartHook>,
 }
 
@@ -52,6 +54,7 @@ impl Builder {
             link_bytes: 64 * 1024,
             spin: Duration::ZERO,
             seed: None,
+            blocking: PoolConfig::default(),
             on_shard_start: None,
         }
     }
@@ -113,6 +116,33 @@ impl Builder {
         self
     }
 
+    /// How many threads the [blocking pool](crate::blocking) may have, at least 1. Default: 256.
+    ///
+    /// They wait rather than work, so their number follows what should wait at one time, such as reads of a slow disk, not
+    /// the number of CPUs. They are made when needed and end when idle. The default leaves room below the limits that
+    /// containers commonly set on threads.
+    pub fn blocking_threads(mut self, max: usize) -> Self {
+        self.blocking.threads_max = max;
+        self
+    }
+
+    /// How many jobs may wait for a thread of the blocking pool before [`blocking::try_run`] refuses. Default: 4096.
+    ///
+    /// Zero means that a job is refused unless a thread is there for it. [`blocking::run`] is not refused: it waits.
+    ///
+    /// [`blocking::run`]: crate::blocking::run
+    /// [`blocking::try_run`]: crate::blocking::try_run
+    pub fn blocking_queue(mut self, max: usize) -> Self {
+        self.blocking.queue_max = max;
+        self
+    }
+
+    /// How long a thread of the blocking pool waits for a job before it ends. Default: ten seconds.
+    pub fn blocking_keep_alive(mut self, limit: Duration) -> Self {
+        self.blocking.keep_alive = limit;
+        self
+    }
+
     /// Calls `hook` on the thread of each shard before any shard runs. If it panics on one, none runs.
     pub fn on_shard_start(mut self, hook: impl Fn(ShardId) + Send + Sync + 'static) -> Self {
         self.on_shard_start = Some(Arc::new(hook));
@@ -139,6 +169,7 @@ impl fmt::Debug for Builder {
             .field("link_bytes", &self.link_bytes)
             .field("spin", &self.spin)
             .field("seed", &self.seed)
+            .field("blocking", &self.blocking)
             .finish_non_exhaustive()
     }
 }

@@ -20,6 +20,7 @@ pub(crate) enum StartErrorKind {
     LinkBytes {
         asked: usize,
     },
+    NoBlockingThreads,
     Thread(io::Error),
     Pin {
         cpu: usize,
@@ -65,6 +66,7 @@ impl StartError {
             StartErrorKind::NoShards
                 | StartErrorKind::TooManyShards { .. }
                 | StartErrorKind::LinkBytes { .. }
+                | StartErrorKind::NoBlockingThreads
         )
     }
 
@@ -96,6 +98,9 @@ impl fmt::Display for StartError {
                     "a link of {asked} bytes was asked for; it must be a power of two from 4096 to 1073741824"
                 )
             }
+            StartErrorKind::NoBlockingThreads => f.write_str(
+                "a blocking pool of 0 threads was asked for; `blocking_threads` must be at least 1",
+            ),
             StartErrorKind::Thread(_) => f.write_str(
                 "its thread could not be made; raise the limit on processes (ulimit -u)",
             ),

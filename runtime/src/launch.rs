@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 
+use crate::blocking::pool::{Pool, PoolConfig};
 use crate::builder::{Builder, StartHook};
 use crate::error::{StartError, StartErrorKind};
 use crate::mesh::team::Team;
@@ -45,7 +46,8 @@ pub(crate) fn start(builder: &Builder) -> Result<Runtime, StartError> {
     let leases =
         leases.ok_or_else(|| StartError::new(StartErrorKind::TooManyShards { asked: count }))?;
     let numbers = leases.iter().map(Lease::number).collect();
-    let team = Arc::new(Team::new(numbers, builder.link_bytes));
+    let pool = pool(builder, &cpus);
+    let team = Arc::new(Team::new(numbers, builder.link_bytes, pool));
     let mut ring = builder.ring.clone();
     ring.worker_cpus = cpus.clone();
     let seed = builder.seed.unwrap_or_else(sys::random_seed);
@@ -102,6 +104,15 @@ pub(crate) fn start(builder: &Builder) -> Result<Runtime, StartError> {
     Ok(Runtime::new(team, threads, backend))
 }
 
+/// The blocking pool: no thread yet, and later ones that shed the pin of the shard that starts them.
+fn pool(builder: &Builder, cpus: &[usize]) -> Pool {
+    Pool::new(PoolConfig {
+        thread_name: builder.thread_name.clone(),
+        cpus: cpus.to_vec(),
+        ..builder.blocking.clone()
+    })
+}
+
 fn check(builder: &Builder, count: usize) -> Result<(), StartError> {
     if count == 0 {
         return Err(StartError::new(StartErrorKind::NoShards));
@@ -114,6 +125,9 @@ fn check(builder: &Builder, count: usize) -> Result<(), StartError> {
     let bytes = builder.link_bytes;
     if !(4096..=1 << 30).contains(&bytes) || !bytes.is_power_of_two() {
         return Err(StartError::new(StartErrorKind::LinkBytes { asked: bytes }));
+    }
+    if builder.blocking.threads_max == 0 {
+        return Err(StartError::new(StartErrorKind::NoBlockingThreads));
     }
     Ok(())
 }

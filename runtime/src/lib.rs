@@ -18,12 +18,13 @@
 //! # Ok::<(), greenroom_runtime::StartError>(())
 //! ```
 //!
-//! Reading order: [`task`], `shard`, `inject`, [`mesh`], `ring`, [`time`], [`net`], then `launch` and `builder`.
+//! Reading order: [`task`], `shard`, `inject`, [`mesh`], `ring`, [`time`], [`net`], [`blocking`], then `launch` and `builder`.
 
 #![doc(test(attr(deny(warnings))))]
 #![warn(clippy::unwrap_used)]
 
 mod block_on;
+pub mod blocking;
 mod builder;
 mod clock;
 mod error;

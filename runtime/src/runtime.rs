@@ -5,13 +5,18 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use futures_channel::oneshot;
 
+use crate::blocking::{self, BlockingCounts, BlockingHandle};
 use crate::mesh::team::Team;
 use crate::shard::{ShardId, context};
 use crate::task::JoinError;
 use crate::{block_on, spawn};
+
+/// How long jobs of the blocking pool get to finish when the shards have ended.
+const JOBS_LIMIT: Duration = Duration::from_secs(5);
 
 /// The shards, running. Dropping it stops and joins them.
 ///
@@ -33,6 +38,8 @@ pub struct Runtime {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShutdownReport {
     leaked_operations: usize,
+    dropped_jobs: usize,
+    stuck_jobs: usize,
 }
 
 impl ShutdownReport {
@@ -40,6 +47,18 @@ impl ShutdownReport {
     #[must_use]
     pub fn leaked_operations(&self) -> usize {
         self.leaked_operations
+    }
+
+    /// Jobs of the blocking pool that were still in line, and never ran.
+    #[must_use]
+    pub fn dropped_jobs(&self) -> usize {
+        self.dropped_jobs
+    }
+
+    /// Jobs of the blocking pool that still ran at the deadline. Their threads were left behind.
+    #[must_use]
+    pub fn stuck_jobs(&self) -> usize {
+        self.stuck_jobs
     }
 }
 
@@ -119,7 +138,7 @@ impl Runtime {
     }
 
     /// Stops every shard and joins its thread: tasks are dropped, operations cancelled, and awaited for at most five
-    /// seconds.
+    /// seconds. Then the blocking pool ends: jobs in line are dropped, those that run get another five seconds.
     ///
     /// # Panics
     /// If a shard's own loop panicked, with its payload; if called on a shard of this runtime.
@@ -148,10 +167,13 @@ impl Runtime {
                 failure.get_or_insert(payload);
             }
         }
+        let jobs = team.blocking().close(JOBS_LIMIT);
         match team.take_failure().or(failure) {
             Some(payload) => Err(payload),
             None => Ok(ShutdownReport {
                 leaked_operations: team.leaked(),
+                dropped_jobs: jobs.dropped,
+                stuck_jobs: jobs.stuck,
             }),
         }
     }
@@ -257,6 +279,37 @@ impl Handle {
                 .await
                 .unwrap_or_else(|oneshot::Canceled| Err(JoinError::cancelled()))
         }
+    }
+
+    /// Runs a closure that may block on a thread of the runtime's [blocking pool](crate::blocking).
+    ///
+    /// As [`blocking::run`](crate::blocking::run), from any thread.
+    ///
+    /// # Errors
+    /// The future resolves to a [`JoinError`] if the closure panicked, or if the runtime shut down before it started.
+    ///
+    /// # Cancel safety
+    /// Dropping the future takes a job that has not started out of the line.
+    ///
+    /// # Examples
+    /// ```
+    /// let runtime = greenroom_runtime::Builder::new().shards(1).start()?;
+    /// let job = runtime.handle().run_blocking(|| 6 * 7);
+    /// assert_eq!(runtime.block_on(job).unwrap(), 42);
+    /// # Ok::<(), greenroom_runtime::StartError>(())
+    /// ```
+    pub fn run_blocking<F, T>(&self, work: F) -> BlockingHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        blocking::submit(self.team.blocking(), work)
+    }
+
+    /// What the blocking pool has in hand, and has done so far.
+    #[must_use]
+    pub fn blocking_counts(&self) -> BlockingCounts {
+        self.team.blocking().counts()
     }
 
     /// Hands a closure to a shard; false if there is no such shard any more.

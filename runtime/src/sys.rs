@@ -69,11 +69,19 @@ pub(crate) fn allowed_cpus() -> Vec<usize> {
 
 /// Pins the calling thread to one CPU.
 pub(crate) fn pin_to(cpu: usize) -> io::Result<()> {
+    allow(&[cpu])
+}
+
+/// Lets the calling thread run on these CPUs and no others. They come from [`allowed_cpus`].
+pub(crate) fn allow(cpus: &[usize]) -> io::Result<()> {
     let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
     // SAFETY: zeroed just now, and all bit patterns are valid.
     let set = unsafe { set.assume_init_mut() };
-    // SAFETY: `cpu` comes from `allowed_cpus`, so it is below CPU_SETSIZE.
-    unsafe { libc::CPU_SET(cpu, set) };
+    let count = usize::try_from(libc::CPU_SETSIZE).expect("a positive constant");
+    for &cpu in cpus.iter().filter(|&&cpu| cpu < count) {
+        // SAFETY: the index is below CPU_SETSIZE.
+        unsafe { libc::CPU_SET(cpu, set) };
+    }
     // SAFETY: the pointer is valid for the size given.
     let result =
         unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const *set) };

@@ -2,8 +2,10 @@
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use super::ring::RingShared;
+use crate::blocking::pool::Pool;
 use crate::shard::registry::{self, SharedShard};
 use crate::shard::{SHARD_NUMBER_COUNT, ShardId, ShardNumber};
 
@@ -15,6 +17,8 @@ pub(crate) struct Team {
     /// The ring from shard `f` to shard `t`, at `f * count + t`, once it was used.
     rings: Box<[OnceLock<Arc<RingShared>>]>,
     link_bytes: usize,
+    /// Threads for what must not run on a shard.
+    blocking: Arc<Pool>,
     stopping: AtomicU8,
     /// How many shards have dropped their tasks and finished their I/O.
     quiet: AtomicUsize,
@@ -25,7 +29,7 @@ pub(crate) struct Team {
 }
 
 impl Team {
-    pub(crate) fn new(numbers: Box<[ShardNumber]>, link_bytes: usize) -> Self {
+    pub(crate) fn new(numbers: Box<[ShardNumber]>, link_bytes: usize, blocking: Pool) -> Self {
         let mut places = vec![u16::MAX; usize::from(SHARD_NUMBER_COUNT)].into_boxed_slice();
         for (place, number) in (0_u16..).zip(&numbers) {
             places[usize::from(number.index())] = place;
@@ -38,6 +42,7 @@ impl Team {
             places,
             rings,
             link_bytes,
+            blocking: Arc::new(blocking),
             stopping: AtomicU8::new(0),
             quiet: AtomicUsize::new(0),
             leaked: AtomicUsize::new(0),
@@ -77,6 +82,10 @@ impl Team {
 
     fn slot(&self, from: ShardId, to: ShardId) -> &OnceLock<Arc<RingShared>> {
         &self.rings[from.index() * self.len() + to.index()]
+    }
+
+    pub(crate) fn blocking(&self) -> &Arc<Pool> {
+        &self.blocking
     }
 
     pub(crate) fn notify_all(&self) {
@@ -132,6 +141,14 @@ impl Team {
     pub(crate) fn all_quiet(&self) -> bool {
         // ORDERING: Acquire; pairs with `report_quiet`.
         self.quiet.load(Ordering::Acquire) >= self.len()
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        // Shards and handles are gone. Usually the runtime has closed the pool; one that was dropped by a shard of its own
+        // could not wait for it.
+        self.blocking.close(Duration::ZERO);
     }
 }
 
