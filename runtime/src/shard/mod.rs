@@ -43,7 +43,7 @@ use crate::ring::{Driver, Effects, RingConfig, Wait};
 use crate::rng::Rng;
 use crate::sys;
 use crate::task::coop::Budget;
-use crate::task::{TaskRef, Tasks, discard_payload, task_waker};
+use crate::task::{Id, TaskRef, Tasks, discard_payload, task_waker};
 use crate::time::Timers;
 
 /// Time a turn gives to tasks.
@@ -71,6 +71,8 @@ pub(crate) struct Shard {
     /// Rings read from the doorbell outside the driver, during teardown.
     rings_received: Cell<u64>,
     tasks: RefCell<Tasks>,
+    /// The task whose code runs.
+    running: Cell<Option<Id>>,
     /// Of the task that runs.
     budget: Budget,
     /// Tasks that yielded, to be ready again at the end of the turn.
@@ -137,6 +139,7 @@ impl Shard {
             rings_owed: Cell::new(0),
             rings_received: Cell::new(0),
             tasks: RefCell::new(Tasks::new()),
+            running: Cell::new(None),
             budget: Budget::new(),
             yielded: RefCell::default(),
             timers: RefCell::new(Timers::new(now_ns)),
@@ -257,18 +260,18 @@ impl Shard {
         }
     }
 
-    fn run_task(&self, task: TaskRef) {
-        let id = task.id();
-        let waker = task_waker(id);
+    fn run_task(&self, mut task: TaskRef) {
+        let waker = task_waker(task.id());
         self.budget.refill();
-        let ended = task.pinned().poll(&mut Context::from_waker(&waker));
-        let mut tasks = self.tasks.borrow_mut();
+        self.running.set(Some(task.unique_id()));
+        let ended = task.poll(&mut Context::from_waker(&waker));
+        self.running.set(None);
         if ended {
-            tasks.remove(id.slot());
-            drop(tasks);
-            task.unlist();
-        } else {
-            tasks.give_back(task);
+            return self.end(task);
+        }
+        let aborted = self.tasks.borrow_mut().give_back(task);
+        if let Some(task) = aborted {
+            self.cancel(task);
         }
     }
 

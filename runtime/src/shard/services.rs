@@ -17,7 +17,7 @@ use crate::mesh::team::Team;
 use crate::ring::Driver;
 use crate::rng::Rng;
 use crate::task::coop::Budget;
-use crate::task::{Cleared, JoinHandle, TaskId, new_task};
+use crate::task::{Cleared, Id, JoinHandle, TaskName, TaskRef, new_task};
 use crate::time::Timers;
 
 /// What the rest of the runtime asks of the current shard.
@@ -135,57 +135,86 @@ impl Shard {
         F: Future + 'static,
         F::Output: 'static,
     {
+        self.spawn_named(future, None)
+    }
+
+    pub(crate) fn spawn_named<F>(&self, future: F, name: Option<TaskName>) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
         let slot = self
             .tasks
             .borrow()
             .next_slot()
             .expect("a shard holds at most 4 194 304 tasks");
-        // The lower half is the task's generation; zero marks free slots.
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "the lower half is what is wanted"
-        )]
-        let generation = loop {
-            let generation = self.next_generation() as u32;
-            if generation != 0 {
-                break generation;
+        let id = loop {
+            let id = Id::new(self.number(), slot, self.next_generation());
+            // Zero marks free slots.
+            if id.task().generation() != 0 {
+                break id;
             }
         };
-        let id = TaskId::new(self.number(), slot, generation);
-        let (listed, handle) = new_task(id, future);
+        let (mut listed, handle) = new_task(id, name, future);
         let handle = JoinHandle::new(handle);
         if self.closing.get() {
-            self.count_if_panicked(listed.clear());
-            listed.unlist();
+            self.drop_future(&mut listed);
+            self.unlist(listed);
             return handle;
         }
         self.shared().wakes.ensure(slot);
+        let generation = id.task().generation();
         self.shared().wakes.set_generation(slot, generation);
         self.tasks.borrow_mut().insert(listed);
         handle
     }
 
-    /// Drops the future of a task that is not running.
-    pub(crate) fn cancel_task(&self, id: TaskId) {
-        if self.tasks.borrow().has(id.slot(), id.generation()) {
-            self.cancel_slot(id.slot());
+    /// Cancels a task of this shard: now, or when its poll returns if it runs. One that has ended is left alone.
+    pub(crate) fn abort_task(&self, id: Id) {
+        let aborted = self.tasks.borrow_mut().abort(id);
+        if let Some(task) = aborted {
+            self.cancel(task);
         }
     }
 
-    /// Drops the future of whatever task is in the slot, unless it is running.
+    /// Cancels whatever task is in the slot, unless it is running.
     pub(super) fn cancel_slot(&self, slot: u32) {
-        let Some(task) = self.tasks.borrow_mut().lend(slot) else {
-            return;
-        };
-        self.count_if_panicked(task.clear());
-        self.tasks.borrow_mut().remove(slot);
-        task.unlist();
+        let task = self.tasks.borrow_mut().lend(slot);
+        if let Some(task) = task {
+            self.cancel(task);
+        }
     }
 
-    fn count_if_panicked(&self, cleared: Cleared) {
-        if cleared == Cleared::Panicked {
+    /// Drops the future of a lent task, and ends it.
+    pub(super) fn cancel(&self, mut task: TaskRef) {
+        self.drop_future(&mut task);
+        self.end(task);
+    }
+
+    fn drop_future(&self, task: &mut TaskRef) {
+        let outer = self.running.replace(Some(task.unique_id()));
+        if task.clear() == Cleared::Panicked {
             self.count_stray_panic();
         }
+        self.running.set(outer);
+    }
+
+    /// Takes a lent task, whose future is gone, off the table.
+    pub(super) fn end(&self, task: TaskRef) {
+        self.tasks.borrow_mut().remove(task.id().slot());
+        self.unlist(task);
+    }
+
+    fn unlist(&self, task: TaskRef) {
+        if let Some(joiner) = task.unlist() {
+            // A waker may be anybody's.
+            self.contain(|| joiner.wake());
+        }
+    }
+
+    /// The task whose code runs.
+    pub(crate) fn running_task(&self) -> Option<Id> {
+        self.running.get()
     }
 
     pub(crate) fn extension<T: 'static>(&self, make: impl FnOnce() -> T) -> Rc<T> {

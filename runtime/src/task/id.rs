@@ -1,5 +1,7 @@
 //! Names of tasks that stay valid, and harmless, for ever.
 
+use std::fmt;
+
 use crate::shard::ShardNumber;
 
 /// Bits of a packed id that hold the shard's number.
@@ -13,8 +15,9 @@ pub(crate) const SLOT_COUNT_MAX: u32 = 1 << SLOT_BITS;
 /// A task's shard, slot and generation, packed into 64 bits so that a waker can carry it in place of a pointer.
 ///
 /// A slot's generation is taken from a counter of the shard that lives as long as the process, so a stale id names no
-/// other task until 2^32 tasks were spawned there; if it then does, the effect is one needless poll.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// other task until 2^32 tasks were spawned there; if it then does, the effect is one needless poll. What must never hit a
+/// stranger goes by [`Id`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct TaskId(u64);
 
 impl TaskId {
@@ -49,9 +52,87 @@ impl TaskId {
     }
 }
 
+/// The name of a task: no other task of the process, past or future, has the same.
+///
+/// # Examples
+/// ```
+/// # let runtime = greenroom_runtime::Builder::new().shards(1).start()?;
+/// use greenroom_runtime::{spawn, task};
+/// runtime.run_on(0, || async {
+///     let other = spawn(async { task::id() });
+///     let id = other.id();
+///     assert_eq!(other.await.unwrap(), Some(id));
+///     assert_ne!(task::id(), Some(id));
+/// });
+/// # Ok::<(), greenroom_runtime::StartError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Id {
+    /// The upper half of the shard's count of generations; the lower half stands in the task id.
+    ///
+    /// First, so that of two tasks of a shard the one that was spawned earlier is the lesser.
+    epoch: u32,
+    task: TaskId,
+}
+
+impl Id {
+    /// `generation` is one that the shard gives out once.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the two halves are what is wanted"
+    )]
+    pub(crate) fn new(shard: ShardNumber, slot: u32, generation: u64) -> Self {
+        Self {
+            epoch: (generation >> 32) as u32,
+            task: TaskId::new(shard, slot, generation as u32),
+        }
+    }
+
+    pub(crate) fn from_parts(task: TaskId, epoch: u32) -> Self {
+        Self { epoch, task }
+    }
+
+    pub(crate) fn task(self) -> TaskId {
+        self.task
+    }
+
+    pub(crate) fn epoch(self) -> u32 {
+        self.epoch
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let generation = u64::from(self.epoch) << 32 | u64::from(self.task.generation());
+        write!(
+            f,
+            "{}.{}.{generation}",
+            self.task.shard().index(),
+            self.task.slot()
+        )
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Id({self})")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_id_keeps_the_whole_generation() {
+        let shard = ShardNumber::new(3);
+        let (early, late) = (Id::new(shard, 9, 7), Id::new(shard, 1, 7 + (1 << 32)));
+        assert_eq!(early.task().generation(), late.task().generation());
+        assert_ne!(early, late);
+        assert!(early < late, "ids are in the order of the spawns");
+        assert_eq!(late.to_string(), "3.1.4294967303");
+        assert_eq!(Id::from_parts(late.task(), late.epoch()), late);
+    }
 
     #[test]
     fn parts_survive_packing() {

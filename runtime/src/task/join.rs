@@ -9,9 +9,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use super::raw::TaskRef;
+use super::abort::AbortHandle;
+use super::id::Id;
+use super::raw::JoinRef;
 use super::state::Stage;
-use crate::shard::context;
 
 /// An owned permission to wait for a task's output.
 ///
@@ -26,20 +27,20 @@ use crate::shard::context;
 #[must_use = "dropping a join handle detaches the task; call `.detach()` to say so"]
 pub struct JoinHandle<T> {
     /// Invariant: `Some` until the handle is dropped; the task was made from a future with output `T`.
-    task: Option<TaskRef>,
+    task: Option<JoinRef>,
     output: PhantomData<T>,
 }
 
 impl<T: 'static> JoinHandle<T> {
     /// `task` must come from a future whose output is `T`; only `Shard::spawn` calls this.
-    pub(crate) fn new(task: TaskRef) -> Self {
+    pub(crate) fn new(task: JoinRef) -> Self {
         Self {
             task: Some(task),
             output: PhantomData,
         }
     }
 
-    fn task(&self) -> &TaskRef {
+    fn task(&self) -> &JoinRef {
         self.task
             .as_ref()
             .expect("the task is taken out by drop alone")
@@ -55,9 +56,25 @@ impl<T: 'static> JoinHandle<T> {
     ///
     /// Called from inside the task itself, it takes effect when that poll returns.
     pub fn abort(&self) {
-        if self.task().request_abort() {
-            context::with(|shard| shard.cancel_task(self.task().id()));
-        }
+        self.abort_handle().abort();
+    }
+
+    /// A handle that can only abort the task, from anywhere.
+    #[must_use]
+    pub fn abort_handle(&self) -> AbortHandle {
+        AbortHandle::new(self.id())
+    }
+
+    /// The task's id.
+    #[must_use]
+    pub fn id(&self) -> Id {
+        self.task().unique_id()
+    }
+
+    /// The name it was given by [`Builder::name`](super::Builder::name).
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.task().name()
     }
 
     /// Whether the task has ended.

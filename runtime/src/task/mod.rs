@@ -18,6 +18,8 @@
 //! A future is polled and dropped only by its shard's loop or by code the loop calls, never while a shard structure is
 //! borrowed: user code may spawn, wake, abort and send from inside `poll` and from inside `drop`.
 
+mod abort;
+mod builder;
 pub(crate) mod coop;
 mod id;
 mod join;
@@ -26,11 +28,14 @@ mod slots;
 mod state;
 mod waker;
 
+pub use abort::AbortHandle;
+pub use builder::Builder;
 pub use coop::{consume_budget, has_budget_remaining, unconstrained};
+pub use id::Id;
 pub(crate) use id::TaskId;
 pub use join::{JoinError, JoinHandle};
 pub use join::{discard_payload, panic_text};
-pub(crate) use raw::{Cleared, TaskRef, new_task};
+pub(crate) use raw::{Cleared, TaskName, TaskRef, new_task};
 pub(crate) use slots::Tasks;
 pub(crate) use waker::task_waker;
 
@@ -38,7 +43,7 @@ use std::cell::Cell;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use crate::shard::context;
+use crate::shard::{Shard, context};
 
 /// Spawns a future on the current shard.
 ///
@@ -72,6 +77,15 @@ where
     context::with(|shard| shard.spawn(future)).unwrap_or_else(|| {
         panic!("spawn was called on a thread that is no shard: use `Handle::spawn_on` from outside")
     })
+}
+
+/// The task that runs on this thread, or whose future is being dropped; `None` outside of tasks.
+///
+/// # Examples
+/// See [`Id`].
+#[must_use]
+pub fn id() -> Option<Id> {
+    context::with(Shard::running_task).flatten()
 }
 
 /// Lets every other ready task of this shard, its timers and its I/O go first, once.

@@ -1,16 +1,17 @@
 //! The task cell: allocation, type erasure, and the only code that touches a future behind a pointer.
 //!
 //! # Life of a cell
-//! 1. [`new_task`] allocates it and hands out two [`TaskRef`]s: one for the table, one for the join handle.
-//! 2. [`Polling::poll`] runs the future in place. The cell is never moved: that is what makes the pin sound.
+//! 1. [`new_task`] allocates it and hands out a [`TaskRef`] for the table and a [`JoinRef`] for the join handle.
+//! 2. [`TaskRef::poll`] runs the future in place. The cell is never moved: that is what makes the pin sound.
 //! 3. When the future returns or panics, it is dropped in place and the outcome takes its space.
 //! 4. The last of the two owners frees the cell, dropping an output nobody took.
 //!
-//! All of it happens on the shard's thread: `TaskRef` is `!Send`.
+//! All of it happens on the shard's thread: both references are `!Send`.
 
 #![expect(unsafe_code, reason = "owns the raw task allocation")]
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::cell::{Cell, UnsafeCell};
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,7 +19,7 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
 
-use super::id::TaskId;
+use super::id::{Id, TaskId};
 use super::join::{JoinError, discard_payload};
 use super::state::{Release, Stage, State};
 
@@ -27,10 +28,35 @@ use super::state::{Release, Stage, State};
 struct Header {
     vtable: &'static VTable,
     id: TaskId,
+    /// What the waker has no room for, see [`Id`].
+    epoch: u32,
     state: Cell<State>,
     /// Who awaits the join handle.
     joiner: Cell<Option<Waker>>,
+    name: Option<TaskName>,
 }
+
+/// What a person calls a task. Few tasks have a name, so it takes one word in those that have none.
+#[derive(Debug)]
+pub(crate) struct TaskName(Box<Cow<'static, str>>);
+
+impl TaskName {
+    pub(crate) fn new(name: Cow<'static, str>) -> Self {
+        Self(Box::new(name))
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Header {
+    fn unique_id(&self) -> Id {
+        Id::from_parts(self.id, self.epoch)
+    }
+}
+
+const _: () = assert!(size_of::<Header>() == 48);
 
 struct VTable {
     /// Polls the future; on its end stores the outcome and returns true.
@@ -56,11 +82,19 @@ struct TaskCell<F: Future> {
     contents: UnsafeCell<Contents<F>>,
 }
 
-/// One of the two owning references to a task's cell.
+/// The table's reference to a task. There is one of each task, and it alone leads to the future.
 ///
 /// Invariant: the cell is allocated while this reference's bit of [`State`] is set.
 #[derive(Debug)]
 pub(crate) struct TaskRef {
+    header: NonNull<Header>,
+}
+
+/// The join handle's reference to a task. There is at most one of each task, and it alone leads to the outcome.
+///
+/// Invariant: as of [`TaskRef`].
+#[derive(Debug)]
+pub(crate) struct JoinRef {
     header: NonNull<Header>,
 }
 
@@ -74,7 +108,7 @@ pub(crate) enum Cleared {
 }
 
 /// Allocates a task; the references are for the table and for the join handle.
-pub(crate) fn new_task<F>(id: TaskId, future: F) -> (TaskRef, TaskRef)
+pub(crate) fn new_task<F>(id: Id, name: Option<TaskName>, future: F) -> (TaskRef, JoinRef)
 where
     F: Future + 'static,
     F::Output: 'static,
@@ -82,16 +116,18 @@ where
     let cell = Box::new(TaskCell {
         header: Header {
             vtable: vtable_of::<F>(),
-            id,
+            id: id.task(),
+            epoch: id.epoch(),
             state: Cell::new(State::new()),
             joiner: Cell::new(None),
+            name,
         },
         contents: UnsafeCell::new(Contents {
             future: ManuallyDrop::new(future),
         }),
     });
     let header = NonNull::from(Box::leak(cell)).cast::<Header>();
-    (TaskRef { header }, TaskRef { header })
+    (TaskRef { header }, JoinRef { header })
 }
 
 impl TaskRef {
@@ -104,24 +140,58 @@ impl TaskRef {
         self.header().id
     }
 
-    /// A second, non-owning look at the same task for the duration of one poll.
-    pub(crate) fn pinned(&self) -> Polling {
-        Polling {
-            header: self.header,
+    pub(crate) fn unique_id(&self) -> Id {
+        self.header().unique_id()
+    }
+
+    /// Polls the future once; true when the task has ended and must leave the table.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> bool {
+        if self.header().state.get().stage != Stage::Live {
+            return true;
         }
+        // SAFETY: the stage is `Live`. This is the only reference that leads to a poll, and it is borrowed exclusively,
+        // so no other poll of the future is on the stack.
+        unsafe { (self.header().vtable.poll)(self.header, cx) }
+    }
+
+    /// Drops the future or the output in place.
+    pub(crate) fn clear(&mut self) -> Cleared {
+        // SAFETY: the cell is allocated by the type's invariant. It is not being polled: a poll borrows this reference
+        // exclusively.
+        unsafe { clear_quietly(self.header) }
+    }
+
+    /// The table lets go of a task that has ended. Returns whom to tell.
+    #[must_use = "whoever waits for the end is to be woken"]
+    pub(crate) fn unlist(self) -> Option<Waker> {
+        let joiner = self.header().joiner.take();
+        // SAFETY: the reference is consumed, and not used again.
+        unsafe { release(self.header, State::unlist) };
+        joiner
+    }
+}
+
+impl JoinRef {
+    fn header(&self) -> &Header {
+        // SAFETY: the type's invariant says the cell is allocated, and a header is only reached through `&`.
+        unsafe { self.header.as_ref() }
+    }
+
+    pub(crate) fn unique_id(&self) -> Id {
+        self.header().unique_id()
+    }
+
+    pub(crate) fn name(&self) -> Option<&str> {
+        Some(self.header().name.as_ref()?.as_str())
     }
 
     pub(crate) fn stage(&self) -> Stage {
         self.header().state.get().stage
     }
 
-    /// Marks the task as to be cancelled; true if the caller should drop its future now.
-    pub(crate) fn request_abort(&self) -> bool {
-        let header = self.header();
-        let mut state = header.state.get();
-        state.abort_requested = true;
-        header.state.set(state);
-        state.stage == Stage::Live && !state.running
+    /// True while the table still holds the task.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.header().state.get().is_listed()
     }
 
     /// Remembers who waits for the end.
@@ -147,87 +217,48 @@ impl TaskRef {
         outcome
     }
 
-    /// The table lets go of a task that has ended, and whoever waits for it is told.
-    pub(crate) fn unlist(self) {
-        let joiner = self.header().joiner.take();
-        self.release(State::unlist);
-        if let Some(joiner) = joiner {
-            joiner.wake();
-        }
-    }
-
     /// The join handle lets go.
     pub(crate) fn detach(self) {
-        self.release(State::detach);
-    }
-
-    /// True while the table still holds the task.
-    pub(crate) fn is_listed(&self) -> bool {
-        self.header().state.get().is_listed()
-    }
-
-    fn release(self, transition: impl FnOnce(&mut State) -> Release) {
-        let mut state = self.header().state.get();
-        let release = transition(&mut state);
-        self.header().state.set(state);
-        if release == Release::Last {
-            // An output nobody took is dropped here; if that drop panics, the panic is the output's own affair: the
-            // hook has printed it, and there is no one left to hand it to.
-            let _whichever: Cleared = self.clear();
-            // SAFETY: the last owner is letting go (the transition said so), and `clear` left the cell empty.
-            unsafe { (self.header().vtable.free)(self.header) };
-        }
-    }
-
-    /// Drops the future or the output in place.
-    pub(crate) fn clear(&self) -> Cleared {
-        // SAFETY: the cell is allocated by the type's invariant; `clear` looks at the stage itself.
-        let panic = unsafe { (self.header().vtable.clear)(self.header) };
-        match panic {
-            None => Cleared::Quietly,
-            Some(payload) => {
-                discard_payload(payload);
-                Cleared::Panicked
-            }
-        }
+        // Dropped here, and not with the cell: it may be anyone's code, and the loop frees cells.
+        drop(self.header().joiner.take());
+        // SAFETY: the reference is consumed, and not used again.
+        unsafe { release(self.header, State::detach) };
     }
 }
 
-/// A task that is being polled: valid until the poll has returned and the table's reference is let go of.
+/// Ends one of the two references, and the cell with the last of them.
 ///
-/// Invariant: made from the table's reference, which is released only after this value's last use, by the loop that
-/// holds both.
-#[derive(Debug)]
-pub(crate) struct Polling {
-    header: NonNull<Header>,
+/// # Safety
+/// * `header` is that of the reference whose bit `transition` clears, and that reference is not used again.
+unsafe fn release(header: NonNull<Header>, transition: impl FnOnce(&mut State) -> Release) {
+    // SAFETY: by our contract the reference exists, so its invariant says that the cell is allocated.
+    let shared = unsafe { header.as_ref() };
+    let mut state = shared.state.get();
+    let release = transition(&mut state);
+    shared.state.set(state);
+    if release == Release::Last {
+        // An output nobody took is dropped here; if that drop panics, the panic is the output's own affair: the hook has
+        // printed it, and there is no one left to hand it to.
+        // SAFETY: no one but us refers to the cell any more, so it is not being polled.
+        let _whichever: Cleared = unsafe { clear_quietly(header) };
+        // SAFETY: the last owner is letting go (the transition said so), and the cell was emptied above.
+        unsafe { (header.as_ref().vtable.free)(header) };
+    }
 }
 
-impl Polling {
-    /// Polls the future once; true when the task has ended and must leave the table.
-    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> bool {
-        // SAFETY: the type's invariant: the table's reference outlives this value.
-        let header = unsafe { self.header.as_ref() };
-        let mut state = header.state.get();
-        if state.stage != Stage::Live {
-            return true;
+/// Drops the future or the output in place, and the payload of a panic of that drop.
+///
+/// # Safety
+/// * `header` points to an allocated cell that is not being polled.
+unsafe fn clear_quietly(header: NonNull<Header>) -> Cleared {
+    // SAFETY: by our contract; `clear` looks at the stage itself.
+    let panic = unsafe { (header.as_ref().vtable.clear)(header) };
+    match panic {
+        None => Cleared::Quietly,
+        Some(payload) => {
+            discard_payload(payload);
+            Cleared::Panicked
         }
-        state.running = true;
-        header.state.set(state);
-        // SAFETY: the stage is `Live`, and `running` was false: the loop polls one task at a time and never from
-        // inside a poll.
-        let ended = unsafe { (header.vtable.poll)(self.header, cx) };
-        let mut state = header.state.get();
-        state.running = false;
-        header.state.set(state);
-        if !ended && state.abort_requested {
-            // SAFETY: the poll has returned, so nothing refers into the future any more.
-            let panic = unsafe { (header.vtable.clear)(self.header) };
-            if let Some(payload) = panic {
-                discard_payload(payload);
-            }
-            return true;
-        }
-        ended
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use super::id::SLOT_COUNT_MAX;
+use super::id::{Id, SLOT_COUNT_MAX};
 use super::raw::TaskRef;
 
 #[derive(Debug)]
@@ -22,7 +22,12 @@ enum Content {
     Free(u32),
     Task(TaskRef),
     /// Taken out by the loop for the time of its poll or drop.
-    Lent,
+    Lent {
+        /// Of the task's [`Id`].
+        epoch: u32,
+        /// The task is to be cancelled when its poll returns.
+        aborted: bool,
+    },
 }
 
 /// Every task of one shard, and which of them are ready.
@@ -134,29 +139,56 @@ impl Tasks {
     /// Takes a task out of its slot; [`Tasks::give_back`] or [`Tasks::remove`] must follow.
     pub(crate) fn lend(&mut self, slot: u32) -> Option<TaskRef> {
         let content = &mut self.slots.get_mut(slot as usize)?.content;
-        if !matches!(content, Content::Task(_)) {
+        let Content::Task(task) = content else {
             return None;
-        }
-        match std::mem::replace(content, Content::Lent) {
+        };
+        let lent = Content::Lent {
+            epoch: task.unique_id().epoch(),
+            aborted: false,
+        };
+        match std::mem::replace(content, lent) {
             Content::Task(task) => Some(task),
-            Content::Free(_) | Content::Lent => None,
+            Content::Free(_) | Content::Lent { .. } => None,
         }
     }
 
-    pub(crate) fn give_back(&mut self, task: TaskRef) {
-        let index = task.id().slot() as usize;
-        debug_assert!(
-            matches!(self.slots[index].content, Content::Lent),
-            "slot {index} was not lent"
-        );
-        self.slots[index].content = Content::Task(task);
+    /// Puts a lent task back, or returns it, still lent, if it was aborted meanwhile.
+    #[must_use = "an aborted task is to be cancelled"]
+    pub(crate) fn give_back(&mut self, task: TaskRef) -> Option<TaskRef> {
+        let content = &mut self.slots[task.id().slot() as usize].content;
+        let Content::Lent { aborted, .. } = *content else {
+            unreachable!("slot {} was not lent", task.id().slot())
+        };
+        if aborted {
+            return Some(task);
+        }
+        *content = Content::Task(task);
+        None
+    }
+
+    /// Takes a task out to be cancelled, as [`Tasks::lend`] does. One that is lent is marked instead: it comes back from
+    /// [`Tasks::give_back`]. Of a task that has ended there is nothing.
+    pub(crate) fn abort(&mut self, id: Id) -> Option<TaskRef> {
+        let slot = id.task().slot();
+        let entry = self.slots.get_mut(slot as usize)?;
+        if entry.generation != id.task().generation() {
+            return None;
+        }
+        match &mut entry.content {
+            Content::Task(task) if task.unique_id() == id => self.lend(slot),
+            Content::Lent { epoch, aborted } if *epoch == id.epoch() => {
+                *aborted = true;
+                None
+            }
+            Content::Task(_) | Content::Lent { .. } | Content::Free(_) => None,
+        }
     }
 
     /// Frees the slot of a lent task that has ended.
     pub(crate) fn remove(&mut self, slot: u32) {
         let entry = &mut self.slots[slot as usize];
         debug_assert!(
-            matches!(entry.content, Content::Lent),
+            matches!(entry.content, Content::Lent { .. }),
             "slot {slot} was not lent"
         );
         // A stale wake must not match: zero is never handed out.
@@ -169,12 +201,5 @@ impl Tasks {
     /// How many slots there are, in use or not.
     pub(crate) fn slot_count(&self) -> u32 {
         u32::try_from(self.slots.len()).expect("slots fit in 22 bits")
-    }
-
-    /// Whether the id still names a task (lent or not).
-    pub(crate) fn has(&self, slot: u32, generation: u32) -> bool {
-        self.slots
-            .get(slot as usize)
-            .is_some_and(|entry| entry.generation == generation)
     }
 }

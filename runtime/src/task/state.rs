@@ -25,9 +25,6 @@ pub(crate) struct State {
     pub(crate) stage: Stage,
     listed: bool,
     handled: bool,
-    /// The future is being polled right now: an abort takes effect when the poll returns.
-    pub(crate) running: bool,
-    pub(crate) abort_requested: bool,
 }
 
 /// Says whether a transition let go of the cell's last owner.
@@ -44,8 +41,6 @@ impl State {
             stage: Stage::Live,
             listed: true,
             handled: true,
-            running: false,
-            abort_requested: false,
         }
     }
 

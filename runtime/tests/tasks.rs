@@ -1,0 +1,206 @@
+//! Tasks, through the public API: their names, their ids, and aborting them from anywhere.
+
+use std::cell::{Cell, RefCell};
+use std::future::{pending, poll_fn};
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+use std::thread;
+
+use greenroom_runtime::task::{self, AbortHandle, Id};
+use greenroom_runtime::{Builder, Handle, Runtime, ShardCounts, spawn, yield_now};
+
+fn runtime(shards: usize) -> Runtime {
+    Builder::new().shards(shards).start().unwrap()
+}
+
+/// Runs its closure when it is dropped.
+struct OnDrop<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+#[test]
+fn a_task_has_an_id_of_its_own_that_its_handle_knows() {
+    runtime(1).run_on(0, || async {
+        let mut seen: Vec<Id> = Vec::new();
+        for _ in 0..100 {
+            let task = spawn(async { task::id() });
+            let id = task.id();
+            assert_eq!(task.await.unwrap(), Some(id));
+            assert!(!seen.contains(&id), "slots are used again, ids are not");
+            seen.push(id);
+        }
+        assert!(seen.is_sorted());
+    });
+    assert_eq!(task::id(), None, "this thread is no shard");
+}
+
+#[test]
+fn the_id_during_a_drop_is_that_of_the_task_whose_future_is_dropped() {
+    runtime(1).run_on(0, || async {
+        let seen = Rc::new(Cell::new(None));
+        let sets = seen.clone();
+        let victim = spawn(async move {
+            let _guard = OnDrop(move || sets.set(task::id()));
+            pending::<()>().await;
+        });
+        yield_now().await;
+        let mine = task::id();
+        victim.abort();
+        assert_eq!(seen.get(), Some(victim.id()));
+        assert_eq!(
+            task::id(),
+            mine,
+            "the aborting task is the running one again"
+        );
+    });
+}
+
+#[test]
+fn a_name_is_kept_and_most_tasks_have_none() {
+    runtime(1).run_on(0, || async {
+        let fixed = task::Builder::new().name("sweeper").spawn(async {});
+        let made = task::Builder::new()
+            .name(format!("peer {}", 7))
+            .spawn(async {});
+        assert_eq!(fixed.name(), Some("sweeper"));
+        assert_eq!(made.name(), Some("peer 7"));
+        assert_eq!(spawn(async {}).name(), None);
+        fixed.await.unwrap();
+        made.await.unwrap();
+    });
+}
+
+#[test]
+fn an_abort_from_another_thread_drops_the_future_on_its_shard() {
+    runtime(1).run_on(0, || async {
+        let home = thread::current().id();
+        let dropped = Rc::new(Cell::new(false));
+        let sets = dropped.clone();
+        let victim = spawn(async move {
+            let _guard = OnDrop(move || {
+                assert_eq!(thread::current().id(), home);
+                sets.set(true);
+            });
+            pending::<()>().await;
+        });
+        yield_now().await;
+        let abort = victim.abort_handle();
+        thread::spawn(move || abort.abort());
+        assert!(victim.await.unwrap_err().is_cancelled());
+        assert!(dropped.get());
+    });
+}
+
+#[test]
+fn an_abort_from_another_shard_arrives() {
+    runtime(2).run_on(0, || async {
+        let victim = spawn(pending::<()>());
+        let abort = victim.abort_handle();
+        let there = Handle::current()
+            .unwrap()
+            .spawn_on(1, move || async move { abort.abort() });
+        assert!(victim.await.unwrap_err().is_cancelled());
+        there.await.unwrap();
+    });
+}
+
+#[test]
+fn a_late_abort_hits_nobody() {
+    runtime(1).run_on(0, || async {
+        let ended = spawn(async {});
+        let late = ended.abort_handle();
+        ended.await.unwrap();
+        // The slot of the one that ended is the first to be used again.
+        let neighbours: Vec<_> = (0..4).map(|n| spawn(async move { n })).collect();
+        late.abort();
+        let from_outside = late.clone();
+        let thread = thread::spawn(move || from_outside.abort());
+        for (n, neighbour) in neighbours.into_iter().enumerate() {
+            assert_eq!(neighbour.await.unwrap(), n);
+        }
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn an_abort_handle_outlives_its_runtime() {
+    let abort = {
+        let runtime = runtime(1);
+        runtime.run_on(0, || async { spawn(pending::<()>()).abort_handle() })
+    };
+    abort.abort();
+    let again = runtime(1);
+    let survivor = again.run_on(0, move || async move {
+        let survivor = spawn(async { 5 });
+        abort.abort();
+        survivor.await.unwrap()
+    });
+    assert_eq!(survivor, 5);
+}
+
+#[test]
+fn a_task_that_aborts_itself_ends_when_its_poll_returns() {
+    runtime(1).run_on(0, || async {
+        let polls = Rc::new(Cell::new(0));
+        let slot: Rc<RefCell<Option<AbortHandle>>> = Rc::default();
+        let (counts, own) = (polls.clone(), slot.clone());
+        let task = spawn(poll_fn(move |cx| {
+            counts.set(counts.get() + 1);
+            own.borrow().as_ref().unwrap().abort();
+            cx.waker().wake_by_ref();
+            Poll::<()>::Pending
+        }));
+        *slot.borrow_mut() = Some(task.abort_handle());
+        assert!(task.await.unwrap_err().is_cancelled());
+        assert_eq!(polls.get(), 1);
+    });
+}
+
+#[test]
+fn an_abort_of_the_task_that_aborts_us_takes_both() {
+    // The victim's destructor aborts the task in whose poll it is dropped.
+    runtime(1).run_on(0, || async {
+        let outer_abort: Rc<RefCell<Option<AbortHandle>>> = Rc::default();
+        let theirs = outer_abort.clone();
+        let victim = spawn(async move {
+            let _guard = OnDrop(move || theirs.borrow().as_ref().unwrap().abort());
+            pending::<()>().await;
+        });
+        yield_now().await;
+        let outer = spawn(async move {
+            victim.abort();
+            pending::<()>().await;
+        });
+        *outer_abort.borrow_mut() = Some(outer.abort_handle());
+        assert!(outer.await.unwrap_err().is_cancelled());
+    });
+}
+
+#[test]
+fn a_waiter_whose_waker_panics_does_not_take_the_shard_along() {
+    use std::sync::Arc;
+    use std::task::{Context, Wake};
+    struct Bomb;
+    impl Wake for Bomb {
+        fn wake(self: Arc<Self>) {
+            panic!("this waker cannot be woken");
+        }
+    }
+    runtime(1).run_on(0, || async {
+        let mut task = spawn(async { 3 });
+        let bomb = Waker::from(Arc::new(Bomb));
+        let polled = Box::pin(&mut task)
+            .as_mut()
+            .poll(&mut Context::from_waker(&bomb));
+        assert!(polled.is_pending());
+        let before = ShardCounts::current().unwrap().stray_panics;
+        yield_now().await;
+        assert!(task.is_finished());
+        assert_eq!(ShardCounts::current().unwrap().stray_panics, before + 1);
+        assert_eq!(task.await.unwrap(), 3);
+    });
+}
