@@ -80,6 +80,7 @@ const DEPENDENCIES: [(&str, &[&str]); 3] = [
             "io-uring",
             "libc",
             "loom",
+            "signal-hook",
             "socket2",
         ],
     ),

@@ -37,13 +37,9 @@ mod value;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use clap::Parser;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
-use signal_hook::iterator::Signals;
+use greenroom::runtime::signal;
 
 use crate::server::Server;
 
@@ -70,21 +66,12 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<(), greenroom::Error> {
-    let mut signals = ending_signals()?;
+    let mut end = signal::termination()?;
     let server = Server::start(options.shards, &options.addr)?;
     writeln!(io::stdout(), "{server}")?;
-    signals.forever().next();
+    server.run_until(end.recv());
+    // From here on nobody listens: a second signal ends the process at once.
+    drop(end);
     server.stop();
     Ok(())
-}
-
-/// The signals that ask for an end. The first one is to be waited for; a second one ends the process at once.
-fn ending_signals() -> io::Result<Signals> {
-    let asked = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        // In this order: a signal finds the flag as the one before it left it.
-        flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))?;
-        flag::register(signal, Arc::clone(&asked))?;
-    }
-    Signals::new([SIGINT, SIGTERM])
 }

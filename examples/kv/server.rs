@@ -60,6 +60,11 @@ impl Server {
         })
     }
 
+    /// Waits for something, such as a signal, while the shards serve.
+    pub(crate) fn run_until(&self, end: impl Future) {
+        self.system.block_on(end);
+    }
+
     /// Stops the server when everything it has read is answered.
     pub(crate) fn stop(self) {
         // First the fronts: what they wait for is done by the stores.

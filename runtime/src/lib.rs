@@ -18,7 +18,7 @@
 //! # Ok::<(), greenroom_runtime::StartError>(())
 //! ```
 //!
-//! Reading order: [`task`], `shard`, `inject`, [`mesh`], `ring`, [`time`], [`net`], [`blocking`], then `launch` and `builder`.
+//! Reading order: [`task`], `shard`, `inject`, [`mesh`], `ring`, [`time`], [`net`], [`blocking`], [`signal`], then `launch` and `builder`.
 
 #![doc(test(attr(deny(warnings))))]
 #![warn(clippy::unwrap_used)]
@@ -37,6 +37,7 @@ mod ring;
 mod rng;
 mod runtime;
 mod shard;
+pub mod signal;
 mod sys;
 pub mod task;
 pub mod time;

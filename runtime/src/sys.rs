@@ -1,4 +1,4 @@
-//! The system calls that are not I/O of a user: the doorbell, CPU affinity, a random seed.
+//! The system calls that are not I/O of a user: the doorbell, CPU affinity, signals, a random seed.
 
 #![expect(unsafe_code, reason = "the only libc calls outside the ring")]
 
@@ -90,6 +90,18 @@ pub(crate) fn allow(cpus: &[usize]) -> io::Result<()> {
     } else {
         Err(io::Error::last_os_error())
     }
+}
+
+/// Whether a signal does to this process what it does by default.
+pub(crate) fn has_default_action(signal: i32) -> io::Result<bool> {
+    let mut now = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: nothing is installed, and the pointer is to a sigaction to write to.
+    if unsafe { libc::sigaction(signal, std::ptr::null(), now.as_mut_ptr()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call succeeded, and zeroed memory was valid before.
+    let now = unsafe { now.assume_init() };
+    Ok(now.sa_sigaction == libc::SIG_DFL)
 }
 
 /// A seed that differs from run to run.

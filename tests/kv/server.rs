@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 
 /// A running server, killed when a test fails and drops it.
@@ -70,14 +70,14 @@ impl Server {
     }
 
     /// Waits for the end of the process.
-    pub(crate) fn exit_code(mut self) -> Option<i32> {
-        self.child.wait().unwrap().code()
+    pub(crate) fn exit_status(mut self) -> ExitStatus {
+        self.child.wait().unwrap()
     }
 
     /// Asks the process to end, and checks that it does so on good terms.
     pub(crate) fn stop(self) {
         self.signal();
-        assert_eq!(self.exit_code(), Some(0));
+        assert_eq!(self.exit_status().code(), Some(0));
     }
 }
 

@@ -10,7 +10,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -18,7 +17,7 @@ use std::time::Duration;
 use crate::clock::Clock;
 use crate::shard::{Shard, context};
 use crate::sys;
-use crate::task::discard_payload;
+use crate::task::contain;
 
 /// A closure for a thread of the pool. It tells whoever waits by itself, and so does its drop.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
@@ -156,6 +155,11 @@ impl Pool {
     /// Takes a job out of the line; `None` if it has started, or was dropped.
     pub(crate) fn revoke(&self, ticket: Ticket) -> Option<Job> {
         self.lock().take(ticket)
+    }
+
+    /// The CPUs that a thread which belongs to no shard may use.
+    pub(crate) fn cpus(&self) -> &[usize] {
+        &self.config.cpus
     }
 
     pub(crate) fn counts(&self) -> BlockingCounts {
@@ -319,13 +323,6 @@ impl State {
 fn drop_jobs(jobs: VecDeque<(Ticket, Job)>) {
     for (_, job) in jobs {
         contain(|| drop(job));
-    }
-}
-
-/// Runs foreign code on a thread that must go on.
-fn contain(code: impl FnOnce()) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(code)) {
-        discard_payload(payload);
     }
 }
 

@@ -178,6 +178,13 @@ pub fn discard_payload(mut payload: Box<dyn Any + Send>) {
     std::mem::forget(payload);
 }
 
+/// Runs foreign code on a thread that must go on; the payload of a panic is dropped.
+pub(crate) fn contain(code: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(code)) {
+        discard_payload(payload);
+    }
+}
+
 /// The text of a panic payload, if it is one of the two types `panic!` makes.
 #[must_use]
 pub fn panic_text(payload: &(dyn Any + Send)) -> &str {

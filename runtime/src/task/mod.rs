@@ -33,6 +33,7 @@ pub use builder::Builder;
 pub use coop::{consume_budget, has_budget_remaining, unconstrained};
 pub use id::Id;
 pub(crate) use id::TaskId;
+pub(crate) use join::contain;
 pub use join::{JoinError, JoinHandle};
 pub use join::{discard_payload, panic_text};
 pub(crate) use raw::{Cleared, TaskName, TaskRef, new_task};
