@@ -95,6 +95,11 @@ impl Driver {
         self.inflight.drop_handle(key)
     }
 
+    /// Lets an operation run to its end although nobody waits for it. Returns what can be dropped right away.
+    pub(crate) fn detach<T: Operation>(&mut self, key: Key<T>) -> Garbage {
+        self.inflight.detach(key)
+    }
+
     /// Whether a turn has something to do without waiting: operations or cancels to hand over, completions to take, or
     /// completions that the kernel holds back until it is entered. Two loads and no system call: what a spinning
     /// shard watches.

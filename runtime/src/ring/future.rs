@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::mem;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use super::driver::Driver;
 use super::inflight::{Key, Polled};
@@ -32,6 +32,22 @@ impl<T: Operation> Op<T> {
         Op {
             state: State::Unstarted(operation),
         }
+    }
+
+    /// Lets the operation run to its end, starting it if need be, although nobody will see how it ends.
+    ///
+    /// Without a current shard it is dropped: its payload if it had not started, else as a dropped future.
+    pub(crate) fn detach(mut self) {
+        let garbage = match mem::replace(&mut self.state, State::Finished) {
+            State::Unstarted(operation) => {
+                let cx = Context::from_waker(Waker::noop());
+                let key = start(operation, &cx).ok();
+                key.and_then(|key| with_driver(|driver| driver.borrow_mut().detach(key)))
+            }
+            State::Started(key) => with_driver(|driver| driver.borrow_mut().detach(key)),
+            State::Finished => None,
+        };
+        drop(garbage);
     }
 }
 

@@ -125,18 +125,18 @@ impl Inflight {
         }
         while let Some(index) = self.backlog.front() {
             let slot = self.slot(index);
-            debug_assert_eq!(
-                slot.state.get(),
-                State::Queued,
-                "slot {index} is in the backlog"
-            );
+            let submitted = match slot.state.get() {
+                State::Queued => State::Submitted,
+                State::Detached => State::Orphaned(Request::Unwanted),
+                other => unreachable!("slot {index} is in the backlog in state {other:?}"),
+            };
             if !push(&Entry {
                 kind: slot.entry(),
                 token: self.id_of(index).token(),
             }) {
                 return false;
             }
-            slot.state.set(State::Submitted);
+            slot.state.set(submitted);
             self.backlog.unlink(&self.pages, index);
         }
         true
@@ -214,11 +214,40 @@ impl Inflight {
     /// The future that waited is gone. What to drop is handed back, to be dropped once the driver is free.
     ///
     /// A key of another driver is ignored: that driver is gone, or will dispose of the record when it goes.
+    pub(crate) fn drop_handle<T: Operation>(&mut self, key: Key<T>) -> Garbage {
+        if !self.owns(&key) {
+            return Garbage::default();
+        }
+        let index = key.id.index;
+        let slot = self.slot(index);
+        match slot.state.get() {
+            State::Queued => {
+                let waker = slot.waker.take();
+                self.backlog.unlink(&self.pages, index);
+                self.live -= 1;
+                let payload = Some(self.discard(index));
+                Garbage { payload, waker }
+            }
+            State::Submitted => {
+                let waker = slot.waker.take();
+                slot.state.set(State::Orphaned(Request::Listed));
+                self.cancels.push_back(&self.pages, index);
+                Garbage {
+                    payload: None,
+                    waker,
+                }
+            }
+            _ => self.detach(key),
+        }
+    }
+
+    /// Nobody waits any more, but the operation shall run to its end, which is then that of an orphan. Otherwise as
+    /// [`drop_handle`](Self::drop_handle).
     #[expect(
         clippy::needless_pass_by_value,
         reason = "spends the key: the record is not its holder's any more"
     )]
-    pub(crate) fn drop_handle<T: Operation>(&mut self, key: Key<T>) -> Garbage {
+    pub(crate) fn detach<T: Operation>(&mut self, key: Key<T>) -> Garbage {
         if !self.owns(&key) {
             return Garbage::default();
         }
@@ -227,21 +256,19 @@ impl Inflight {
         let waker = slot.waker.take();
         let payload = match slot.state.get() {
             State::Queued => {
-                self.backlog.unlink(&self.pages, index);
-                self.live -= 1;
-                Some(self.discard(index))
+                slot.state.set(State::Detached);
+                None
             }
-            State::Done => Some(self.discard(index)),
             State::Submitted => {
-                slot.state.set(State::Orphaned(Request::Listed));
-                self.cancels.push_back(&self.pages, index);
+                slot.state.set(State::Orphaned(Request::Unwanted));
                 None
             }
             State::Cancelling(request) => {
                 slot.state.set(State::Orphaned(request));
                 None
             }
-            state @ (State::Free | State::Orphaned(_)) => {
+            State::Done => Some(self.discard(index)),
+            state @ (State::Free | State::Detached | State::Orphaned(_)) => {
                 unreachable!("slot {index} has a handle in state {state:?}")
             }
         };
@@ -267,11 +294,20 @@ impl Inflight {
                     slot.state.set(State::Done);
                     effects.wakers.extend(slot.waker.take());
                 }
-                State::Submitted | State::Cancelling(Request::Sent) => {
+                State::Detached => {
+                    self.backlog.unlink(&self.pages, index);
+                    self.live -= 1;
+                    let payload = Some(self.discard(index));
+                    effects.garbage.push_back(Garbage {
+                        payload,
+                        waker: None,
+                    });
+                }
+                State::Submitted | State::Cancelling(_) => {
                     slot.state.set(State::Cancelling(Request::Listed));
                     self.cancels.push_back(&self.pages, index);
                 }
-                State::Orphaned(Request::Sent) => {
+                State::Orphaned(Request::Sent | Request::Unwanted) => {
                     slot.state.set(State::Orphaned(Request::Listed));
                     self.cancels.push_back(&self.pages, index);
                 }
@@ -414,7 +450,7 @@ impl Drop for Inflight {
             for slot in page.slots() {
                 match slot.state.get() {
                     State::Free => {}
-                    State::Queued | State::Done => {
+                    State::Queued | State::Detached | State::Done => {
                         // SAFETY: the record is in use, so it holds a payload; the next line frees it.
                         let payload = unsafe { slot.take_payload() };
                         slot.state.set(State::Free);

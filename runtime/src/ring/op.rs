@@ -28,6 +28,9 @@
 //!   which puts back what the kernel gave (closes an accepted socket, keeps received bytes for the next receive).
 //! * **Done**: the result waits for the handle. Dropping the handle runs the orphan hook, for the same reason.
 //!
+//! A handle can also be *detached* (the close of a dropped file): nobody waits, and nobody asks for a cancel. A queued
+//! record is then **Detached** until it is submitted, and an orphan from there on. Only the end of the shard cancels it.
+//!
 //! Three rules hold throughout:
 //!
 //! * Only the *final* completion of an operation (the one not marked [`Flags::MORE`]) ends a record. The completion

@@ -85,9 +85,8 @@ impl Slot {
 
     /// Describes a queued operation to the kernel.
     pub(super) fn entry(&self) -> EntryKind {
-        assert_eq!(
-            self.state.get(),
-            State::Queued,
+        assert!(
+            matches!(self.state.get(), State::Queued | State::Detached),
             "only a queued operation is described"
         );
         // SAFETY: the slot is in use, so it holds a payload of the vtable's type, which nobody borrows.
@@ -100,6 +99,8 @@ impl Slot {
 pub(super) enum State {
     Free,
     Queued,
+    /// Queued, and nobody waits for it.
+    Detached,
     Submitted,
     Cancelling(Request),
     Orphaned(Request),
@@ -109,6 +110,8 @@ pub(super) enum State {
 /// How far the request to cancel an operation got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Request {
+    /// None was made: the operation may run to its end.
+    Unwanted,
     /// On the list of cancels to hand over.
     Listed,
     /// Handed over to the backend.
@@ -120,7 +123,7 @@ impl State {
     pub(super) fn in_kernel(self) -> bool {
         match self {
             State::Submitted | State::Cancelling(_) | State::Orphaned(_) => true,
-            State::Free | State::Queued | State::Done => false,
+            State::Free | State::Queued | State::Detached | State::Done => false,
         }
     }
 }

@@ -467,6 +467,64 @@ fn dropping_the_driver_leaks_what_the_kernel_has_and_nothing_else() {
     );
 }
 
+#[test]
+fn detached_operations_run_to_their_end_uncancelled() {
+    let mut bench = Bench::new();
+    let submitted = bench.submit();
+    let queued = bench.start();
+    let done = bench.submit();
+    bench.kernel().complete(2, 1);
+    bench.turn();
+    let garbage: Vec<_> = [submitted, done]
+        .into_iter()
+        .map(|key| bench.driver.detach(key))
+        .collect();
+    drop(garbage);
+    bench.check(0, 1, 0);
+    drop(bench.driver.detach(queued));
+    let late = bench.start();
+    drop(bench.driver.detach(late));
+    assert_eq!(bench.driver.live_ops(), 3);
+    bench.turn();
+    assert_eq!(bench.kernel().history.len(), 4, "no cancel was sent");
+    assert_eq!(memory::alive_count(), 3);
+    for count in 0..3 {
+        bench.kernel().complete(0, count);
+    }
+    bench.turn();
+    bench.check(0, 4, 0);
+    assert_eq!((bench.driver.live_ops(), memory::alive_count()), (0, 0));
+}
+
+#[test]
+fn teardown_cancels_detached_operations() {
+    let mut bench = Bench::new();
+    let submitted = bench.submit();
+    drop(bench.driver.detach(submitted));
+    let queued = bench.start();
+    drop(bench.driver.detach(queued));
+    bench.driver.begin_teardown();
+    let late = bench.start();
+    drop(bench.driver.detach(late));
+    bench.turn();
+    bench.check(0, 0, 1);
+    assert_eq!(bench.kernel().cancel_count(), 1);
+    bench.kernel().complete(0, ECANCELED);
+    bench.turn();
+    assert_eq!((bench.driver.live_ops(), memory::alive_count()), (0, 0));
+}
+
+#[test]
+fn a_detached_operation_that_was_never_handed_over_is_not_leaked() {
+    let mut bench = Bench::new();
+    let queued = bench.start();
+    drop(bench.driver.detach(queued));
+    assert_eq!(bench.driver.leak_remaining().operations, 0);
+    drop(bench.driver);
+    assert_eq!(memory::alive_count(), 0);
+    assert_eq!(bench.ledger.dropped.get(), 1);
+}
+
 /// Runs one payload through the kernel and back.
 fn round_trip<T: Operation>(operation: T, len: usize) -> T {
     let mut driver = FakeKernel::driver(4);

@@ -23,6 +23,7 @@ enum Step {
     Poll(usize),
     DropHandle(usize),
     ForgetHandle(usize),
+    Detach(usize),
     Turn,
     /// The kernel ends an operation; bytes read, or an error.
     Complete(usize, Result<u8, ()>),
@@ -50,6 +51,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => any::<usize>().prop_map(Step::Poll),
         3 => any::<usize>().prop_map(Step::DropHandle),
         1 => any::<usize>().prop_map(Step::ForgetHandle),
+        2 => any::<usize>().prop_map(Step::Detach),
         6 => Just(Step::Turn),
         5 => (any::<usize>(), result()).prop_map(|(index, result)| Step::Complete(index, result)),
         1 => (any::<usize>(), result()).prop_map(|(index, result)| Step::CompleteMore(index, result)),
@@ -99,6 +101,11 @@ impl World {
             }
             Step::ForgetHandle(index) => {
                 self.forgotten += usize::from(self.take_handle(index).is_some());
+            }
+            Step::Detach(index) => {
+                if let Some(key) = self.take_handle(index) {
+                    drop(self.driver.detach(key));
+                }
             }
             Step::Turn => self.turn(),
             Step::Complete(index, result) => self.complete(index, result),
