@@ -27,12 +27,20 @@ runtime/src/ring/fake.rs: test: plays the kernel, which writes through addresses
 runtime/src/ring/inflight.rs: moves payloads into records and out of them, by their key
 runtime/src/ring/op.rs: states the contract of operations
 runtime/src/ring/ops/accept.rs: hands out addresses of its payload, owns the descriptor it is given
+runtime/src/ring/ops/close.rs: implements the contract of operations; holds no address
 runtime/src/ring/ops/connect.rs: hands out the address of its payload
 runtime/src/ring/ops/doorbell.rs: hands out the address of its payload
+runtime/src/ring/ops/file_call.rs: implements the contract of operations; holds no address
+runtime/src/ring/ops/open.rs: hands out the address of its path, owns the descriptor it is given
+runtime/src/ring/ops/path_call.rs: hands out the addresses of its paths
+runtime/src/ring/ops/read_at.rs: hands out the address of its buffer, notes what the kernel wrote
 runtime/src/ring/ops/recv.rs: hands out the address of its buffer, notes what the kernel wrote
 runtime/src/ring/ops/send.rs: hands out the address of its buffer
 runtime/src/ring/ops/send_message.rs: hands out the addresses of its buffers and of their list
 runtime/src/ring/ops/shutdown.rs: implements the contract of operations; holds no address
+runtime/src/ring/ops/stat.rs: hands out the addresses of its path and of the room for the answer
+runtime/src/ring/ops/vectored_at.rs: hands out the addresses of its buffers and of their list
+runtime/src/ring/ops/write_at.rs: hands out the address of its buffer
 runtime/src/ring/payload.rs: stores and restores values of erased type
 runtime/src/ring/record.rs: owns the pages, and the payloads in their slots
 runtime/src/ring/tests/life.rs: test: writes through addresses as the kernel would

@@ -18,7 +18,8 @@
 //! # Ok::<(), greenroom_runtime::StartError>(())
 //! ```
 //!
-//! Reading order: [`task`], `shard`, `inject`, [`mesh`], `ring`, [`time`], [`net`], [`blocking`], [`signal`], then `launch` and `builder`.
+//! Reading order: [`task`], `shard`, `inject`, [`mesh`], `ring`, [`time`], [`net`], [`blocking`], [`fs`], [`signal`], then
+//! `launch` and `builder`.
 
 #![doc(test(attr(deny(warnings))))]
 #![warn(clippy::unwrap_used)]
@@ -28,6 +29,7 @@ pub mod blocking;
 mod builder;
 mod clock;
 mod error;
+pub mod fs;
 mod inject;
 mod launch;
 pub mod mesh;

@@ -104,6 +104,13 @@ pub(crate) fn has_default_action(signal: i32) -> io::Result<bool> {
     Ok(now.sa_sigaction == libc::SIG_DFL)
 }
 
+/// The flags a descriptor was opened with; zero if the kernel does not tell.
+pub(crate) fn open_flags(fd: &OwnedFd) -> i32 {
+    // SAFETY: takes no pointers.
+    let flags = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETFL) };
+    flags.max(0)
+}
+
 /// A seed that differs from run to run.
 pub(crate) fn random_seed() -> u64 {
     let mut seed = [0_u8; 8];

@@ -4,6 +4,7 @@
 //! for the real one. A backend neither owns nor dereferences the addresses in an [`Entry`] on its own account: it
 //! hands them to the kernel, and their owner keeps them valid until the final completion.
 
+use std::ffi::c_char;
 use std::io;
 use std::os::fd::RawFd;
 use std::time::Duration;
@@ -100,6 +101,84 @@ pub(crate) enum EntryKind {
     Read { fd: RawFd, ptr: *mut u8, len: u32 },
     /// Waits until a file is readable.
     PollReadable { fd: RawFd },
+    /// Opens a file; a relative path starts at the working directory. Completes with its descriptor.
+    Open {
+        path: *const c_char,
+        flags: i32,
+        mode: libc::mode_t,
+    },
+    /// Closes a descriptor, which is gone however this ends, unless it is cancelled before it starts.
+    Close { fd: RawFd },
+    /// Reads into memory from a position of a file. Completes with the count; zero is the end of the file. A file
+    /// without positions (a pipe, a terminal) ignores the offset, here and in the next three.
+    ReadAt {
+        fd: RawFd,
+        ptr: *mut u8,
+        len: u32,
+        offset: u64,
+    },
+    /// Writes from memory to a position of a file. Completes with the count.
+    WriteAt {
+        fd: RawFd,
+        ptr: *const u8,
+        len: u32,
+        offset: u64,
+    },
+    /// Reads into several pieces of memory from a position of a file.
+    ReadVectoredAt {
+        fd: RawFd,
+        pieces: *const libc::iovec,
+        piece_count: u32,
+        offset: u64,
+    },
+    /// Writes from several pieces of memory to a position of a file.
+    WriteVectoredAt {
+        fd: RawFd,
+        pieces: *const libc::iovec,
+        piece_count: u32,
+        offset: u64,
+    },
+    /// Waits until what was written to a file is on its device.
+    Sync { fd: RawFd, scope: SyncScope },
+    /// Reserves or frees space of a file, as `fallocate` does.
+    Allocate {
+        fd: RawFd,
+        mode: i32,
+        offset: u64,
+        len: u64,
+    },
+    /// Sets the length of a file. Linux 6.9; older kernels answer `EINVAL`.
+    SetLen { fd: RawFd, len: u64 },
+    /// Asks about a file, as `statx` does.
+    Stat {
+        dir: RawFd,
+        path: *const c_char,
+        flags: i32,
+        mask: u32,
+        stat: *mut libc::statx,
+    },
+    /// Renames a file, replacing what has the new name. Paths, here and in the next four, as in `Open`.
+    Rename {
+        from: *const c_char,
+        to: *const c_char,
+    },
+    /// Gives a file one more name. Does not follow a symbolic link.
+    HardLink {
+        original: *const c_char,
+        link: *const c_char,
+    },
+    /// Makes a symbolic link.
+    Symlink {
+        target: *const c_char,
+        link: *const c_char,
+    },
+    /// Removes a name: of a directory with `AT_REMOVEDIR` among the flags, else of anything else.
+    Unlink { path: *const c_char, flags: i32 },
+    /// Makes a directory.
+    CreateDir {
+        path: *const c_char,
+        mode: libc::mode_t,
+    },
     /// Asks that the operation with this token end early. Its own completion says nothing about that operation.
     Cancel { target: u64 },
 }
@@ -120,6 +199,15 @@ pub(crate) enum Extent {
     Some,
     /// All of it, as far as the kernel can arrange that.
     All,
+}
+
+/// What has to reach the device before a sync ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SyncScope {
+    /// The contents, and all that is known about the file.
+    All,
+    /// The contents, and what it takes to find them again.
+    Data,
 }
 
 /// The backends there are. An enum, not a trait object: the hot path stays statically dispatched.

@@ -1,19 +1,20 @@
 //! I/O: operations in flight, and the ring that runs them.
 //!
 //! Reading order: [`op`] tells the life of an operation; [`inflight`] keeps the books, over [`record`] and [`payload`];
-//! [`backend`] is the border to the kernel, [`uring`] what lies behind it, and [`probe`] the errors of getting there;
-//! [`driver`] puts them together for the shard, and [`future`] for those who await. [`buffer`] says what can be read
-//! into and written from, [`socket`] keeps the directions of a socket in order, and [`ops`] has one file for each
-//! operation.
+//! [`backend`] is the border to the kernel, [`uring`] with [`translate`] what lies behind it, and [`probe`] the errors of
+//! getting there; [`driver`] puts them together for the shard, and [`future`] for those who await. [`buffer`] says what
+//! can be read into and written from, [`socket`] keeps the directions of a socket in order, [`file`] keeps an open file
+//! open, and [`ops`] has one file for each operation.
 //!
 //! Everything here belongs to one shard and stays on its thread. The shard owns the [`Driver`] in a `RefCell`, takes
 //! turns with it, and runs the [`Effects`] of a turn after the borrow. Tasks reach it through the current shard.
 
-mod backend;
+pub(crate) mod backend;
 pub mod buffer;
 mod driver;
 #[cfg(test)]
 mod fake;
+pub(crate) mod file;
 mod future;
 mod inflight;
 mod op;
@@ -24,6 +25,7 @@ mod record;
 pub(crate) mod socket;
 #[cfg(test)]
 mod tests;
+mod translate;
 mod uring;
 
 pub(crate) use self::backend::Wait;

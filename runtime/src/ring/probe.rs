@@ -19,7 +19,7 @@ const ROUND_TRIP_MAX: Duration = Duration::from_millis(100);
 const ROUND_TRIP_TOKEN: u64 = u64::MAX;
 
 /// The operations everything relies on.
-const OPERATIONS: [(&str, u8); 10] = [
+const OPERATIONS: [(&str, u8); 23] = [
     ("NOP", opcode::Nop::CODE),
     ("ACCEPT", opcode::Accept::CODE),
     ("CONNECT", opcode::Connect::CODE),
@@ -30,6 +30,19 @@ const OPERATIONS: [(&str, u8); 10] = [
     ("READ", opcode::Read::CODE),
     ("POLL_ADD", opcode::PollAdd::CODE),
     ("ASYNC_CANCEL", opcode::AsyncCancel::CODE),
+    ("OPENAT", opcode::OpenAt::CODE),
+    ("CLOSE", opcode::Close::CODE),
+    ("WRITE", opcode::Write::CODE),
+    ("READV", opcode::Readv::CODE),
+    ("WRITEV", opcode::Writev::CODE),
+    ("FSYNC", opcode::Fsync::CODE),
+    ("FALLOCATE", opcode::Fallocate::CODE),
+    ("STATX", opcode::Statx::CODE),
+    ("RENAMEAT", opcode::RenameAt::CODE),
+    ("LINKAT", opcode::LinkAt::CODE),
+    ("SYMLINKAT", opcode::SymlinkAt::CODE),
+    ("UNLINKAT", opcode::UnlinkAt::CODE),
+    ("MKDIRAT", opcode::MkDirAt::CODE),
 ];
 
 /// Why no I/O backend could be set up.

@@ -20,17 +20,15 @@ use std::mem;
 use std::ptr::NonNull;
 use std::time::Duration;
 
-use io_uring::squeue;
-use io_uring::types::{Fd, SubmitArgs, Timespec};
-use io_uring::{CompletionQueue, EnterFlags, IoUring, SubmissionQueue, Submitter, cqueue, opcode};
+use io_uring::types::{SubmitArgs, Timespec};
+use io_uring::{CompletionQueue, EnterFlags, IoUring, SubmissionQueue, Submitter, cqueue};
 
 use super::RingConfig;
-use super::backend::{Attempt, Backend, Entry, EntryKind, Extent, Wait};
+use super::backend::{Backend, Entry, Wait};
 use super::op::{Completion, Flags};
 use super::probe::{self, BackendError};
+use super::translate::{PollFirst, translate};
 
-/// `IORING_RECVSEND_POLL_FIRST`: the crate has no name for it.
-const POLL_FIRST: u16 = 1;
 /// The smallest queues worth having. Halving stops here.
 const SUBMISSION_ENTRIES_MIN: u32 = 32;
 const COMPLETION_ENTRIES_MIN: u32 = 128;
@@ -69,8 +67,11 @@ impl Flavour {
     ];
 
     /// Whether the kernel is new enough (5.19) to be asked to wait for data before a receive.
-    fn can_poll_first(self) -> bool {
-        self != Flavour::Plain
+    fn poll_first(self) -> PollFirst {
+        match self {
+            Flavour::DeferNoArray | Flavour::Defer | Flavour::Cooperative => PollFirst::Known,
+            Flavour::Plain => PollFirst::Unknown,
+        }
     }
 
     fn build(self, sq_entries: u32, cq_entries: u32) -> io::Result<IoUring> {
@@ -169,7 +170,7 @@ impl Uring {
 
 impl Backend for Uring {
     fn push(&mut self, entry: &Entry) -> bool {
-        let entry = translate(entry.kind, self.flavour).user_data(entry.token);
+        let entry = translate(entry.kind, self.flavour.poll_first()).user_data(entry.token);
         // SAFETY: the record that the entry describes keeps its addresses valid until the final completion.
         unsafe { self.submission().push(&entry) }.is_ok()
     }
@@ -267,59 +268,6 @@ fn build(config: &RingConfig) -> Result<(IoUring, Flavour), BackendError> {
     }
 }
 
-fn translate(kind: EntryKind, flavour: Flavour) -> squeue::Entry {
-    match kind {
-        EntryKind::Nop => opcode::Nop::new().build(),
-        EntryKind::Accept {
-            fd,
-            address,
-            address_len,
-        } => opcode::Accept::new(Fd(fd), address, address_len)
-            .flags(libc::SOCK_CLOEXEC)
-            .build(),
-        EntryKind::Connect {
-            fd,
-            address,
-            address_len,
-        } => opcode::Connect::new(Fd(fd), address, address_len).build(),
-        EntryKind::Recv {
-            fd,
-            ptr,
-            len,
-            attempt,
-        } => {
-            let wait_first = attempt == Attempt::WhenReadable && flavour.can_poll_first();
-            opcode::Recv::new(Fd(fd), ptr, len)
-                .ioprio(if wait_first { POLL_FIRST } else { 0 })
-                .build()
-        }
-        EntryKind::Send {
-            fd,
-            ptr,
-            len,
-            extent,
-        } => {
-            let extent = match extent {
-                Extent::Some => 0,
-                Extent::All => libc::MSG_WAITALL,
-            };
-            opcode::Send::new(Fd(fd), ptr, len)
-                .flags(libc::MSG_NOSIGNAL | extent)
-                .build()
-        }
-        EntryKind::SendMessage { fd, message } => opcode::SendMsg::new(Fd(fd), message)
-            .flags(libc::MSG_NOSIGNAL.cast_unsigned())
-            .build(),
-        EntryKind::Shutdown { fd, how } => opcode::Shutdown::new(Fd(fd), how).build(),
-        EntryKind::Read { fd, ptr, len } => opcode::Read::new(Fd(fd), ptr, len).build(),
-        EntryKind::PollReadable { fd } => {
-            let events = u32::from(libc::POLLIN.cast_unsigned());
-            opcode::PollAdd::new(Fd(fd), events).build()
-        }
-        EntryKind::Cancel { target } => opcode::AsyncCancel::new(target).build(),
-    }
-}
-
 /// The CPUs as the kernel takes them; `None` for an empty list.
 fn cpu_set(cpus: &[usize]) -> Option<libc::cpu_set_t> {
     let set_size = usize::try_from(libc::CPU_SETSIZE).expect("a positive constant");
@@ -350,6 +298,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+    use crate::ring::backend::{EntryKind, Extent};
 
     /// Runs no-ops through a ring of one flavour.
     fn check_flavour(flavour: Flavour) {

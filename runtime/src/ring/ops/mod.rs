@@ -1,10 +1,18 @@
 //! The operations, one file each: payload, description for the kernel, and what the end means.
 
 pub(crate) mod accept;
+pub(crate) mod close;
 pub(crate) mod connect;
 pub(crate) mod doorbell;
+pub(crate) mod file_call;
+pub(crate) mod open;
+pub(crate) mod path_call;
+pub(crate) mod read_at;
 pub(crate) mod recv;
 pub(crate) mod send;
 pub(crate) mod send_message;
 pub(crate) mod shutdown;
 mod sockaddr;
+pub(crate) mod stat;
+pub(crate) mod vectored_at;
+pub(crate) mod write_at;
