@@ -31,11 +31,15 @@ runtime/src/ring/ops/close.rs: implements the contract of operations; holds no a
 runtime/src/ring/ops/connect.rs: hands out the address of its payload
 runtime/src/ring/ops/doorbell.rs: hands out the address of its payload
 runtime/src/ring/ops/file_call.rs: implements the contract of operations; holds no address
+runtime/src/ring/ops/message.rs: lays out control memory, owns the descriptors that come in it
 runtime/src/ring/ops/open.rs: hands out the address of its path, owns the descriptor it is given
 runtime/src/ring/ops/path_call.rs: hands out the addresses of its paths
+runtime/src/ring/ops/pieces.rs: states the contract for lists of buffers
 runtime/src/ring/ops/read_at.rs: hands out the address of its buffer, notes what the kernel wrote
+runtime/src/ring/ops/receive_message.rs: hands out the address of its message, notes what the kernel wrote
 runtime/src/ring/ops/recv.rs: hands out the address of its buffer, notes what the kernel wrote
 runtime/src/ring/ops/send.rs: hands out the address of its buffer
+runtime/src/ring/ops/send_datagram.rs: hands out the address of its message
 runtime/src/ring/ops/send_message.rs: hands out the addresses of its buffers and of their list
 runtime/src/ring/ops/shutdown.rs: implements the contract of operations; holds no address
 runtime/src/ring/ops/stat.rs: hands out the addresses of its path and of the room for the answer
@@ -89,7 +93,6 @@ const DEPENDENCIES: [(&str, &[&str]); 3] = [
             "libc",
             "loom",
             "signal-hook",
-            "slab",
             "socket2",
         ],
     ),

@@ -1,4 +1,5 @@
-//! The system calls that are not I/O of a user: the doorbell, CPU affinity, signals, a random seed.
+//! The system calls that do not go through a ring: the doorbell, CPU affinity, signals, a random seed, and messages
+//! sent or received without waiting.
 
 #![expect(unsafe_code, reason = "the only libc calls outside the ring")]
 
@@ -130,4 +131,40 @@ pub(crate) fn monotonic_ns() -> u64 {
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
     let seconds = u64::try_from(now.tv_sec).expect("the monotonic clock is not negative");
     seconds * 1_000_000_000 + u64::try_from(now.tv_nsec).expect("nanoseconds are not negative")
+}
+
+/// Sends a message without waiting. Returns the count or a negated `errno`, as a ring would.
+///
+/// # Safety
+///
+/// The header and what it points to are valid for reads.
+pub(crate) unsafe fn send_message(fd: RawFd, message: *const libc::msghdr) -> i32 {
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    // SAFETY: by this function's contract.
+    as_completion(|| unsafe { libc::sendmsg(fd, message, flags) })
+}
+
+/// Receives a message without waiting. Returns the count or a negated `errno`, as a ring would.
+///
+/// # Safety
+///
+/// The header is valid for reads and writes, what it points to for writes.
+pub(crate) unsafe fn receive_message(fd: RawFd, message: *mut libc::msghdr, flags: i32) -> i32 {
+    // SAFETY: by this function's contract.
+    as_completion(|| unsafe { libc::recvmsg(fd, message, flags | libc::MSG_DONTWAIT) })
+}
+
+/// Calls until no signal comes in between.
+fn as_completion(call: impl Fn() -> isize) -> i32 {
+    loop {
+        let result = call();
+        if result >= 0 {
+            // The kernel moves less than 2 GiB in one call.
+            return i32::try_from(result).unwrap_or(i32::MAX);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return -error.raw_os_error().unwrap_or(libc::EIO);
+        }
+    }
 }

@@ -1,11 +1,11 @@
-//! TCP.
+//! Sockets: TCP, UDP, and those between processes of one host.
 //!
 //! Sockets belong to the shard that opened them: they are neither `Send` nor `Sync`, and every read, write, accept and
 //! connect is an operation of that shard's ring. Buffers are passed by value and come back with the result, see
 //! [`buffer`](crate::buffer).
 //!
 //! Reading order: [`ToSocketAddr`], [`TcpListener`], [`TcpStream`], and [`OwnedReadHalf`] with [`OwnedWriteHalf`] for
-//! reading and writing at the same time.
+//! reading and writing at the same time. Then what keeps the borders of messages: [`UdpSocket`] and [`UnixDatagram`].
 //!
 //! # Examples
 //!
@@ -38,14 +38,21 @@
 //! ```
 
 mod address;
+mod datagram;
 mod split;
 mod tcp_listener;
 mod tcp_stream;
 #[cfg(test)]
 mod tests;
 mod transfer;
+mod udp;
+mod udp_options;
+mod unix;
 
 pub use self::address::ToSocketAddr;
+pub use self::datagram::Datagram;
 pub use self::split::{OwnedReadHalf, OwnedWriteHalf, ReuniteError};
 pub use self::tcp_listener::TcpListener;
 pub use self::tcp_stream::TcpStream;
+pub use self::udp::UdpSocket;
+pub use self::unix::{DescriptorsLost, ToUnixAddr, UnixDatagram};

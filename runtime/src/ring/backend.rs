@@ -83,6 +83,13 @@ pub(crate) enum EntryKind {
         len: u32,
         attempt: Attempt,
     },
+    /// Receives one message into the pieces of a header, with its address and control data. Completes with the count.
+    ReceiveMessage {
+        fd: RawFd,
+        message: *mut libc::msghdr,
+        /// Of `recvmsg`.
+        flags: i32,
+    },
     /// Sends from memory. Completes with the count.
     Send {
         fd: RawFd,

@@ -19,13 +19,14 @@ const ROUND_TRIP_MAX: Duration = Duration::from_millis(100);
 const ROUND_TRIP_TOKEN: u64 = u64::MAX;
 
 /// The operations everything relies on.
-const OPERATIONS: [(&str, u8); 23] = [
+const OPERATIONS: [(&str, u8); 24] = [
     ("NOP", opcode::Nop::CODE),
     ("ACCEPT", opcode::Accept::CODE),
     ("CONNECT", opcode::Connect::CODE),
     ("RECV", opcode::Recv::CODE),
     ("SEND", opcode::Send::CODE),
     ("SENDMSG", opcode::SendMsg::CODE),
+    ("RECVMSG", opcode::RecvMsg::CODE),
     ("SHUTDOWN", opcode::Shutdown::CODE),
     ("READ", opcode::Read::CODE),
     ("POLL_ADD", opcode::PollAdd::CODE),

@@ -20,8 +20,6 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-use super::ops::recv::Received;
-
 /// An open socket. `K` holds what cancelled inbound operations brought home.
 pub(crate) struct Socket<K> {
     fd: OwnedFd,
@@ -48,6 +46,20 @@ impl<K: Default + 'static> Socket<K> {
         }
     }
 
+    /// Takes the right to receive, unless an operation has it.
+    pub(crate) fn try_take_inbound(self: &Rc<Self>) -> Option<Inbound<K>> {
+        self.inbound.try_take().then(|| Inbound {
+            socket: Rc::clone(self),
+        })
+    }
+
+    /// Takes the right to send, unless an operation has it.
+    pub(crate) fn try_take_outbound(self: &Rc<Self>) -> Option<Outbound<K>> {
+        self.outbound.try_take().then(|| Outbound {
+            socket: Rc::clone(self),
+        })
+    }
+
     /// Waits for the right to send.
     pub(crate) async fn take_outbound(self: &Rc<Self>) -> Outbound<K> {
         self.outbound.take().await;
@@ -57,10 +69,16 @@ impl<K: Default + 'static> Socket<K> {
     }
 }
 
-impl Socket<Received> {
-    /// Takes the descriptor out, unless someone else holds the socket or bytes wait in it.
+/// What cancelled inbound operations brought home for the next one.
+pub(crate) trait Kept {
+    /// Whether something would be lost with it.
+    fn holds_something(&self) -> bool;
+}
+
+impl<K: Kept> Socket<K> {
+    /// Takes the descriptor out, unless someone else holds the socket or something is kept in it.
     pub(crate) fn into_fd(socket: Rc<Self>) -> Result<OwnedFd, Rc<Self>> {
-        if socket.kept.borrow().has_leftover() {
+        if socket.kept.borrow().holds_something() {
             return Err(socket);
         }
         Rc::try_unwrap(socket).map(|socket| socket.fd)
@@ -120,6 +138,11 @@ impl<K> Outbound<K> {
     pub(crate) fn fd(&self) -> RawFd {
         self.socket.fd.as_raw_fd()
     }
+
+    /// Looks at what the operations of the socket leave for each other.
+    pub(crate) fn with_kept<R>(&self, f: impl FnOnce(&mut K) -> R) -> R {
+        f(&mut self.socket.kept.borrow_mut())
+    }
 }
 
 impl<K> Drop for Outbound<K> {
@@ -136,9 +159,13 @@ struct Lane {
 }
 
 impl Lane {
+    fn try_take(&self) -> bool {
+        !self.is_busy.replace(true)
+    }
+
     async fn take(&self) {
         poll_fn(|cx| {
-            if !self.is_busy.replace(true) {
+            if self.try_take() {
                 return Poll::Ready(());
             }
             let is_known = self
@@ -170,6 +197,7 @@ mod tests {
     use std::task::Context;
 
     use super::*;
+    use crate::ring::ops::recv::Received;
     use crate::ring::tests::WakeCounter;
 
     fn poll<F: Future>(future: Pin<&mut F>, waker: &Waker) -> Poll<F::Output> {

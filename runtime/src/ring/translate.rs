@@ -60,6 +60,9 @@ pub(super) fn translate(kind: EntryKind, poll_first: PollFirst) -> squeue::Entry
         EntryKind::SendMessage { fd, message } => opcode::SendMsg::new(Fd(fd), message)
             .flags(libc::MSG_NOSIGNAL.cast_unsigned())
             .build(),
+        EntryKind::ReceiveMessage { fd, message, flags } => opcode::RecvMsg::new(Fd(fd), message)
+            .flags(flags.cast_unsigned())
+            .build(),
         EntryKind::Shutdown { fd, how } => opcode::Shutdown::new(Fd(fd), how).build(),
         EntryKind::Read { fd, ptr, len } => opcode::Read::new(Fd(fd), ptr, len).build(),
         EntryKind::PollReadable { fd } => {

@@ -9,7 +9,7 @@ use std::io;
 use crate::ring::backend::{Attempt, EntryKind};
 use crate::ring::buffer::{BufResult, IoBufMut, fill, initialised, transfer_len};
 use crate::ring::op::{Flags, Operation, Outcome};
-use crate::ring::socket::{Inbound, Socket};
+use crate::ring::socket::{Inbound, Kept, Socket};
 
 /// A connected socket.
 pub(crate) type StreamSocket = Socket<Received>;
@@ -25,12 +25,14 @@ pub(crate) struct Received {
     is_drained: bool,
 }
 
-impl Received {
+impl Kept for Received {
     /// Whether bytes wait for the next receive.
-    pub(crate) fn has_leftover(&self) -> bool {
+    fn holds_something(&self) -> bool {
         self.leftover_taken < self.leftover.len()
     }
+}
 
+impl Received {
     /// Moves leftover bytes into the buffer. `None` if there are none.
     pub(crate) fn take(&mut self, buffer: &mut impl IoBufMut) -> Option<usize> {
         let bytes = &self.leftover[self.leftover_taken..];

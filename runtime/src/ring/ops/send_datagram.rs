@@ -1,0 +1,85 @@
+//! Sending one message.
+#![expect(unsafe_code, reason = "hands out the address of its message")]
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use socket2::SockAddr;
+
+use super::message::Message;
+use super::pieces::Gather;
+use super::receive_message::KeptMessages;
+use crate::ring::backend::EntryKind;
+use crate::ring::op::{Flags, Operation, Outcome};
+use crate::ring::socket::Outbound;
+use crate::sys;
+
+/// Sends one message whole.
+pub(crate) struct SendDatagram<B> {
+    lane: Outbound<KeptMessages>,
+    message: Box<Message>,
+    buffers: B,
+    fds: Vec<OwnedFd>,
+}
+
+impl<B: Gather> SendDatagram<B> {
+    /// # Panics
+    ///
+    /// If there are more than [`FDS_MAX`](super::message::FDS_MAX) descriptors.
+    pub(crate) fn new(
+        lane: Outbound<KeptMessages>,
+        target: Option<&SockAddr>,
+        buffers: B,
+        fds: Vec<OwnedFd>,
+    ) -> SendDatagram<B> {
+        let kept = lane.with_kept(|kept| kept.sending.take());
+        let mut message = kept.unwrap_or_else(Message::new);
+        message.address_to(target, &fds);
+        SendDatagram {
+            lane,
+            message,
+            buffers,
+            fds,
+        }
+    }
+
+    /// Sends without waiting, instead of through the ring.
+    pub(crate) fn at_once(mut self) -> (io::Result<usize>, B, Vec<OwnedFd>) {
+        let fd = self.lane.fd();
+        let message = self.message.gathered_from(&self.buffers);
+        // SAFETY: as for the ring below; `self` is in place during the call.
+        let result = unsafe { sys::send_message(fd, message) };
+        self.complete(Ok(Outcome {
+            result,
+            flags: Flags::default(),
+        }))
+    }
+}
+
+// SAFETY: the header, the address, the list of pieces and the control memory lie in the boxed message, and the pieces
+// in the buffers; `Gather` promises that those stay valid and unwritten while the payload is untouched.
+unsafe impl<B: Gather> Operation for SendDatagram<B> {
+    type Output = (io::Result<usize>, B, Vec<OwnedFd>);
+
+    const NAME: &'static str = "sendmsg";
+
+    fn entry(&mut self) -> EntryKind {
+        EntryKind::SendMessage {
+            fd: self.lane.fd(),
+            message: self.message.gathered_from(&self.buffers),
+        }
+    }
+
+    fn complete(self, outcome: io::Result<Outcome>) -> Self::Output {
+        let result = outcome.and_then(Outcome::into_result);
+        self.lane
+            .with_kept(|kept| kept.sending = Some(self.message));
+        (result.map(|count| count as usize), self.buffers, self.fds)
+    }
+
+    /// What was sent was sent.
+    fn orphan(self, _outcome: Outcome) {
+        self.lane
+            .with_kept(|kept| kept.sending = Some(self.message));
+    }
+}

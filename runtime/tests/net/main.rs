@@ -1,0 +1,5 @@
+//! Sockets, through the public API.
+
+mod support;
+mod udp;
+mod unix_datagram;
