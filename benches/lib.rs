@@ -1,3 +1,4 @@
 //! Benchmarks of greenroom, one binary for each question:
 //!
 //! * `messages`: what a message costs, in time and allocations, and the heap of an idle actor.
+//! * `float`: what work that may move between shards is worth, and that it costs nothing when nothing moves.

@@ -87,6 +87,7 @@ const DEPENDENCIES: [(&str, &[&str]); 3] = [
     (
         "runtime",
         &[
+            "crossbeam-deque",
             "futures-channel",
             "futures-core",
             "io-uring",

@@ -30,6 +30,7 @@ pub struct Builder {
     pub(crate) link_bytes: usize,
     pub(crate) spin: Duration,
     pub(crate) seed: Option<u64>,
+    pub(crate) float_lane: bool,
     pub(crate) blocking: PoolConfig,
     pub(crate) on_shard_start: Option<StartHook>,
 }
@@ -54,6 +55,7 @@ impl Builder {
             link_bytes: 64 * 1024,
             spin: Duration::ZERO,
             seed: None,
+            float_lane: true,
             blocking: PoolConfig::default(),
             on_shard_start: None,
         }
@@ -143,6 +145,15 @@ impl Builder {
         self
     }
 
+    /// Whether work that is not bound to a shard moves to shards that have time for it. Default: yes.
+    ///
+    /// Without it, [`spawn_anywhere`](crate::spawn_anywhere) and [`offload`](crate::offload) keep to the shard they are
+    /// called on, and from other threads work goes round the shards.
+    pub fn float_lane(mut self, enabled: bool) -> Self {
+        self.float_lane = enabled;
+        self
+    }
+
     /// Calls `hook` on the thread of each shard before any shard runs. If it panics on one, none runs.
     pub fn on_shard_start(mut self, hook: impl Fn(ShardId) + Send + Sync + 'static) -> Self {
         self.on_shard_start = Some(Arc::new(hook));
@@ -169,6 +180,7 @@ impl fmt::Debug for Builder {
             .field("link_bytes", &self.link_bytes)
             .field("spin", &self.spin)
             .field("seed", &self.seed)
+            .field("float_lane", &self.float_lane)
             .field("blocking", &self.blocking)
             .finish_non_exhaustive()
     }

@@ -11,6 +11,7 @@ use std::thread;
 use crate::blocking::pool::{Pool, PoolConfig};
 use crate::builder::{Builder, StartHook};
 use crate::error::{StartError, StartErrorKind};
+use crate::float::board::Board;
 use crate::mesh::team::Team;
 use crate::ring::Effects;
 use crate::runtime::Runtime;
@@ -47,7 +48,8 @@ pub(crate) fn start(builder: &Builder) -> Result<Runtime, StartError> {
         leases.ok_or_else(|| StartError::new(StartErrorKind::TooManyShards { asked: count }))?;
     let numbers = leases.iter().map(Lease::number).collect();
     let pool = pool(builder, &cpus);
-    let team = Arc::new(Team::new(numbers, builder.link_bytes, pool));
+    let (board, lanes) = Board::new(count, builder.float_lane);
+    let team = Arc::new(Team::new(numbers, builder.link_bytes, pool, board));
     let mut ring = builder.ring.clone();
     ring.worker_cpus = cpus.clone();
     let seed = builder.seed.unwrap_or_else(sys::random_seed);
@@ -56,12 +58,13 @@ pub(crate) fn start(builder: &Builder) -> Result<Runtime, StartError> {
     let mut gates = Vec::with_capacity(count);
     let mut threads = Vec::with_capacity(count);
     let mut failure = None;
-    for (index, lease) in (0_u16..).zip(leases) {
+    for ((index, lease), lane) in (0_u16..).zip(leases).zip(lanes) {
         let (open, gate) = mpsc::channel();
         let cpu = (builder.pin && !cpus.is_empty()).then(|| cpus[usize::from(index) % cpus.len()]);
         let config = ShardConfig {
             id: ShardId::from(index),
             team: team.clone(),
+            lane,
             ring: ring.clone(),
             seed,
             spin: builder.spin,

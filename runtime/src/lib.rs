@@ -29,6 +29,7 @@ pub mod blocking;
 mod builder;
 mod clock;
 mod error;
+mod float;
 pub mod fs;
 mod inject;
 mod launch;
@@ -46,6 +47,7 @@ pub mod time;
 
 pub use builder::Builder;
 pub use error::StartError;
+pub use float::{FloatCounts, FloatHandle, offload, spawn_anywhere};
 pub use ring::{BackendError, buffer};
 pub use rng::random;
 pub use runtime::{Handle, Runtime, ShutdownReport};

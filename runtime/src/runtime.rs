@@ -150,7 +150,7 @@ impl Runtime {
     }
 
     fn is_own_shard(&self) -> bool {
-        context::with(|shard| Arc::ptr_eq(shard.team(), &self.handle.team)) == Some(true)
+        self.handle.is_own_shard()
     }
 
     fn stop(&mut self) -> Result<ShutdownReport, Box<dyn Any + Send>> {
@@ -310,6 +310,15 @@ impl Handle {
     #[must_use]
     pub fn blocking_counts(&self) -> BlockingCounts {
         self.team.blocking().counts()
+    }
+
+    /// Whether the calling thread is a shard of this runtime.
+    pub(crate) fn is_own_shard(&self) -> bool {
+        context::with(|shard| Arc::ptr_eq(shard.team(), &self.team)) == Some(true)
+    }
+
+    pub(crate) fn team(&self) -> &Team {
+        &self.team
     }
 
     /// Hands a closure to a shard; false if there is no such shard any more.

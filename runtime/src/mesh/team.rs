@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::ring::RingShared;
 use crate::blocking::pool::Pool;
+use crate::float::board::Board;
 use crate::shard::registry::{self, SharedShard};
 use crate::shard::{SHARD_NUMBER_COUNT, ShardId, ShardNumber};
 
@@ -19,6 +20,8 @@ pub(crate) struct Team {
     link_bytes: usize,
     /// Threads for what must not run on a shard.
     blocking: Arc<Pool>,
+    /// Work that may move between the shards.
+    board: Board,
     stopping: AtomicU8,
     /// How many shards have dropped their tasks and finished their I/O.
     quiet: AtomicUsize,
@@ -29,7 +32,12 @@ pub(crate) struct Team {
 }
 
 impl Team {
-    pub(crate) fn new(numbers: Box<[ShardNumber]>, link_bytes: usize, blocking: Pool) -> Self {
+    pub(crate) fn new(
+        numbers: Box<[ShardNumber]>,
+        link_bytes: usize,
+        blocking: Pool,
+        board: Board,
+    ) -> Self {
         let mut places = vec![u16::MAX; usize::from(SHARD_NUMBER_COUNT)].into_boxed_slice();
         for (place, number) in (0_u16..).zip(&numbers) {
             places[usize::from(number.index())] = place;
@@ -43,6 +51,7 @@ impl Team {
             rings,
             link_bytes,
             blocking: Arc::new(blocking),
+            board,
             stopping: AtomicU8::new(0),
             quiet: AtomicUsize::new(0),
             leaked: AtomicUsize::new(0),
@@ -67,6 +76,10 @@ impl Team {
     pub(crate) fn shared(&self, shard: ShardId) -> &'static SharedShard {
         registry::shared(self.numbers[shard.index()])
             .expect("the shards of a team hold their numbers")
+    }
+
+    pub(crate) fn board(&self) -> &Board {
+        &self.board
     }
 
     /// The ring of a pair; made here if the sender asks for the first time.

@@ -31,9 +31,13 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
+use crossbeam_deque::Worker;
+
 use self::registry::Lease;
 use crate::clock::Clock;
 use crate::error::StartErrorKind;
+use crate::float::board::Work;
+use crate::float::lane::Lane;
 use crate::mesh::link::Link;
 use crate::mesh::reply::Replies;
 use crate::mesh::resident::Residents;
@@ -69,6 +73,8 @@ pub(crate) struct Shard {
     timers: RefCell<Timers>,
     driver: RefCell<Driver>,
     links: Box<[RefCell<Link>]>,
+    /// This shard's end of the float lane.
+    float: Lane,
     /// Peers with something to publish, or with someone waiting for room.
     touched: RefCell<Vec<ShardId>>,
     residents: RefCell<Residents>,
@@ -98,6 +104,8 @@ pub(crate) struct Shard {
 pub(crate) struct ShardConfig {
     pub(crate) id: ShardId,
     pub(crate) team: Arc<Team>,
+    /// This shard's end of the float lane.
+    pub(crate) lane: Worker<Work>,
     pub(crate) ring: RingConfig,
     pub(crate) seed: u64,
     pub(crate) spin: Duration,
@@ -122,6 +130,7 @@ impl Shard {
         Ok(Self {
             id: config.id,
             links: links.collect(),
+            float: Lane::new(config.lane),
             team: config.team,
             doorbell: Some(doorbell),
             doorbell_leaked: Cell::new(false),

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use super::Shard;
+use crate::float::Help;
 use crate::ring::{Effects, Wait};
 
 impl Shard {
@@ -16,11 +17,17 @@ impl Shard {
         if wait == Some(Duration::ZERO) {
             return self.enter(Wait::Poll, effects);
         }
-        if !self.spin.is_zero() && self.spin_for_news(wait) {
+        let help = self.help_siblings();
+        if help == Help::Needed || (!self.spin.is_zero() && self.spin_for_news(wait)) {
             return self.enter(Wait::Poll, effects);
         }
         if self.shared().handshake.prepare_sleep() {
-            self.enter(Wait::Until(wait), effects);
+            let wait = if help == Help::NotNeeded && self.is_help_needed() {
+                Wait::Poll
+            } else {
+                Wait::Until(wait)
+            };
+            self.enter(wait, effects);
             self.finish_sleep();
         } else {
             self.enter(Wait::Poll, effects);
@@ -44,7 +51,10 @@ impl Shard {
         }
         loop {
             for _ in 0..32 {
-                if self.shared().handshake.has_news() || self.driver.borrow().needs_enter() {
+                if self.shared().handshake.has_news()
+                    || self.driver.borrow().needs_enter()
+                    || self.team.board().has_work_for(self.id.index())
+                {
                     return true;
                 }
                 std::hint::spin_loop();

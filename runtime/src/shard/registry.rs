@@ -140,6 +140,19 @@ impl SharedShard {
         }
     }
 
+    /// Wakes the shard if it sleeps and nobody has woken it yet; true if this was the call that did.
+    pub(crate) fn wake_if_asleep(&self) -> bool {
+        if !self.handshake.is_asleep() {
+            return false;
+        }
+        let claimed = self.handshake.announce() == Announce::Ring;
+        if claimed {
+            // ORDERING: Relaxed; as in `notify`.
+            sys::ring(self.doorbell.load(Ordering::Relaxed));
+        }
+        claimed
+    }
+
     /// Counts one more message from outside, unless there are `max` already.
     pub(crate) fn enter_outside(&self, max: usize) -> bool {
         // ORDERING: Relaxed; a bound, which publishes nothing.

@@ -9,6 +9,7 @@ use std::task::Waker;
 
 use super::registry::SharedShard;
 use super::{Shard, ShardId, ShardNumber};
+use crate::float::lane::Lane;
 use crate::mesh::link::Link;
 use crate::mesh::reply::Replies;
 use crate::mesh::resident::Residents;
@@ -41,6 +42,19 @@ impl Shard {
 
     pub(super) fn doorbell(&self) -> &OwnedFd {
         self.doorbell.as_ref().expect("taken out by drop alone")
+    }
+
+    pub(crate) fn float(&self) -> &Lane {
+        &self.float
+    }
+
+    /// Whether new tasks are refused.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.get()
+    }
+
+    pub(crate) fn has_ready_tasks(&self) -> bool {
+        self.tasks.borrow().ready_len() > 0
     }
 
     pub(crate) fn driver(&self) -> &RefCell<Driver> {

@@ -54,6 +54,7 @@ impl Shard {
         for slot in 0..slots {
             self.cancel_slot(slot);
         }
+        self.drop_float();
         let residents = self.residents.borrow_mut().drain();
         for resident in residents {
             self.contain(|| drop(resident));

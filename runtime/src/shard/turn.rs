@@ -27,6 +27,8 @@ impl Shard {
     pub(crate) fn run(&self, inbound: &mut Inbound, effects: &mut Effects) {
         let mut turns_since_enter = 0;
         while !self.team.is_stopping() {
+            // First: it may take long, and what the last turn wrote has left by now.
+            self.run_float();
             self.now_ns.set(self.clock.now_ns());
             self.take_inbound(inbound);
             self.fire_timers();
@@ -34,7 +36,7 @@ impl Shard {
             // Before the publish: what a destructor sends leaves with this turn.
             self.bury_all();
             self.publish();
-            if self.tasks.borrow().ready_len() == 0 && !self.unfinished.get() {
+            if self.is_idle() {
                 turns_since_enter = 0;
                 self.park(effects);
             } else {
@@ -45,6 +47,11 @@ impl Shard {
                 }
             }
         }
+    }
+
+    /// Whether there is nothing to do that this shard knows of.
+    fn is_idle(&self) -> bool {
+        !self.has_ready_tasks() && !self.unfinished.get() && !self.float.has_work()
     }
 
     /// Takes what other threads sent: wakes, jobs, then the rings of the peers, each bounded.
