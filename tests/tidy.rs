@@ -22,11 +22,12 @@ runtime/src/mesh/reply.rs: keeps values of any type in fixed slots, typed by gen
 runtime/src/mesh/resident.rs: reads table entries back as the type their id proves
 runtime/src/mesh/ring.rs: keeps values of many types in one block of memory
 runtime/src/net/tests.rs: test: a buffer of its own
+runtime/src/ring/buf_ring.rs: writes to memory that is shared with the kernel
 runtime/src/ring/buffer.rs: states the contract for memory the kernel reads and writes
 runtime/src/ring/fake.rs: test: plays the kernel, which writes through addresses
 runtime/src/ring/inflight.rs: moves payloads into records and out of them, by their key
 runtime/src/ring/op.rs: states the contract of operations
-runtime/src/ring/ops/accept.rs: hands out addresses of its payload, owns the descriptor it is given
+runtime/src/ring/ops/accept_multi.rs: owns the descriptors it is given; holds no address
 runtime/src/ring/ops/close.rs: implements the contract of operations; holds no address
 runtime/src/ring/ops/connect.rs: hands out the address of its payload
 runtime/src/ring/ops/doorbell.rs: hands out the address of its payload
@@ -35,17 +36,21 @@ runtime/src/ring/ops/message.rs: lays out control memory, owns the descriptors t
 runtime/src/ring/ops/open.rs: hands out the address of its path, owns the descriptor it is given
 runtime/src/ring/ops/path_call.rs: hands out the addresses of its paths
 runtime/src/ring/ops/pieces.rs: states the contract for lists of buffers
+runtime/src/ring/ops/poll.rs: implements the contract of operations; holds no address
 runtime/src/ring/ops/read_at.rs: hands out the address of its buffer, notes what the kernel wrote
 runtime/src/ring/ops/receive_message.rs: hands out the address of its message, notes what the kernel wrote
 runtime/src/ring/ops/recv.rs: hands out the address of its buffer, notes what the kernel wrote
+runtime/src/ring/ops/recv_multi.rs: implements the contract of operations; holds no address
 runtime/src/ring/ops/send.rs: hands out the address of its buffer
 runtime/src/ring/ops/send_datagram.rs: hands out the address of its message
 runtime/src/ring/ops/send_message.rs: hands out the addresses of its buffers and of their list
+runtime/src/ring/ops/send_zero_copy.rs: hands out the address of its buffer
 runtime/src/ring/ops/shutdown.rs: implements the contract of operations; holds no address
 runtime/src/ring/ops/stat.rs: hands out the addresses of its path and of the room for the answer
 runtime/src/ring/ops/vectored_at.rs: hands out the addresses of its buffers and of their list
 runtime/src/ring/ops/write_at.rs: hands out the address of its buffer
 runtime/src/ring/payload.rs: stores and restores values of erased type
+runtime/src/ring/pool.rs: owns the memory of the receive buffers
 runtime/src/ring/record.rs: owns the pages, and the payloads in their slots
 runtime/src/ring/tests/life.rs: test: writes through addresses as the kernel would
 runtime/src/ring/tests/real.rs: test: operations of its own, raw descriptors

@@ -27,6 +27,8 @@ pub struct Builder {
     pub(crate) pin: bool,
     pub(crate) thread_name: String,
     pub(crate) ring: RingConfig,
+    pub(crate) recv_buffers: usize,
+    pub(crate) recv_buffer_bytes: usize,
     pub(crate) link_bytes: usize,
     pub(crate) spin: Duration,
     pub(crate) seed: Option<u64>,
@@ -52,6 +54,8 @@ impl Builder {
             pin: true,
             thread_name: "shard".to_owned(),
             ring: RingConfig::default(),
+            recv_buffers: 512,
+            recv_buffer_bytes: 8192,
             link_bytes: 64 * 1024,
             spin: Duration::ZERO,
             seed: None,
@@ -92,6 +96,23 @@ impl Builder {
             cq_entries: entries * 8,
             ..self.ring
         };
+        self
+    }
+
+    /// How many receive buffers each shard has, a power of two from 1 to 32768. Default: 512.
+    ///
+    /// They are what [`TcpStream::recv`](crate::net::TcpStream::recv) hands out. A connection holds one only while bytes
+    /// lie in it; when all are held, receives fall back to buffers from the heap. The memory, this many times
+    /// [`recv_buffer_bytes`](Self::recv_buffer_bytes), is reserved when a shard first needs one, and taken from the
+    /// system as it is used. 16 bytes of each count against the limit on locked memory.
+    pub fn recv_buffers(mut self, count: usize) -> Self {
+        self.recv_buffers = count;
+        self
+    }
+
+    /// Bytes of each receive buffer, from 64 to 1048576. Default: 8192.
+    pub fn recv_buffer_bytes(mut self, bytes: usize) -> Self {
+        self.recv_buffer_bytes = bytes;
         self
     }
 
@@ -177,6 +198,8 @@ impl fmt::Debug for Builder {
             .field("pin", &self.pin)
             .field("thread_name", &self.thread_name)
             .field("ring", &self.ring)
+            .field("recv_buffers", &self.recv_buffers)
+            .field("recv_buffer_bytes", &self.recv_buffer_bytes)
             .field("link_bytes", &self.link_bytes)
             .field("spin", &self.spin)
             .field("seed", &self.seed)

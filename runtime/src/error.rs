@@ -21,6 +21,10 @@ pub(crate) enum StartErrorKind {
         asked: usize,
     },
     NoBlockingThreads,
+    RecvBuffers {
+        count: usize,
+        bytes: usize,
+    },
     Thread(io::Error),
     Pin {
         cpu: usize,
@@ -67,6 +71,7 @@ impl StartError {
                 | StartErrorKind::TooManyShards { .. }
                 | StartErrorKind::LinkBytes { .. }
                 | StartErrorKind::NoBlockingThreads
+                | StartErrorKind::RecvBuffers { .. }
         )
     }
 
@@ -101,6 +106,13 @@ impl fmt::Display for StartError {
             StartErrorKind::NoBlockingThreads => f.write_str(
                 "a blocking pool of 0 threads was asked for; `blocking_threads` must be at least 1",
             ),
+            StartErrorKind::RecvBuffers { count, bytes } => {
+                write!(
+                    f,
+                    "{count} receive buffers of {bytes} bytes were asked for; \
+                     their number must be a power of two from 1 to 32768, their size from 64 to 1048576 bytes"
+                )
+            }
             StartErrorKind::Thread(_) => f.write_str(
                 "its thread could not be made; raise the limit on processes (ulimit -u)",
             ),

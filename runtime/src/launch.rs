@@ -13,7 +13,7 @@ use crate::builder::{Builder, StartHook};
 use crate::error::{StartError, StartErrorKind};
 use crate::float::board::Board;
 use crate::mesh::team::Team;
-use crate::ring::Effects;
+use crate::ring::{BufferPoolConfig, Effects};
 use crate::runtime::Runtime;
 use crate::shard::registry::Lease;
 use crate::shard::{Inbound, SHARD_NUMBER_COUNT, Shard, ShardConfig, ShardId, context};
@@ -52,6 +52,7 @@ pub(crate) fn start(builder: &Builder) -> Result<Runtime, StartError> {
     let team = Arc::new(Team::new(numbers, builder.link_bytes, pool, board));
     let mut ring = builder.ring.clone();
     ring.worker_cpus = cpus.clone();
+    ring.pool = recv_buffers(builder)?;
     let seed = builder.seed.unwrap_or_else(sys::random_seed);
 
     let (report, reports) = mpsc::channel();
@@ -133,6 +134,12 @@ fn check(builder: &Builder, count: usize) -> Result<(), StartError> {
         return Err(StartError::new(StartErrorKind::NoBlockingThreads));
     }
     Ok(())
+}
+
+fn recv_buffers(builder: &Builder) -> Result<BufferPoolConfig, StartError> {
+    let (count, bytes) = (builder.recv_buffers, builder.recv_buffer_bytes);
+    BufferPoolConfig::new(count, bytes)
+        .ok_or_else(|| StartError::new(StartErrorKind::RecvBuffers { count, bytes }))
 }
 
 /// Hears from every thread; keeps the first failure. Returns the name of the backend.

@@ -1,11 +1,11 @@
-//! The system calls that do not go through a ring: the doorbell, CPU affinity, signals, a random seed, and messages
-//! sent or received without waiting.
+//! The system calls that do not go through a ring: the doorbell, CPU affinity, signals, a random seed, and what is tried
+//! on a socket without waiting.
 
 #![expect(unsafe_code, reason = "the only libc calls outside the ring")]
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 /// Makes the eventfd that wakes a sleeping shard. Blocking, so that a ring read waits instead of failing.
 pub(crate) fn new_doorbell() -> io::Result<OwnedFd> {
@@ -119,6 +119,44 @@ pub(crate) fn random_seed() -> u64 {
     let got = unsafe { libc::getrandom(seed.as_mut_ptr().cast(), seed.len(), 0) };
     debug_assert!(got == 8, "getrandom gave {got} of 8 bytes");
     u64::from_ne_bytes(seed)
+}
+
+/// Receives what is there, without waiting.
+pub(crate) fn recv_now(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
+    recv_with(socket, buffer, libc::MSG_DONTWAIT)
+}
+
+/// Copies what is there and leaves it there, without waiting.
+pub(crate) fn peek_now(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
+    recv_with(socket, buffer, libc::MSG_DONTWAIT | libc::MSG_PEEK)
+}
+
+fn recv_with(socket: BorrowedFd<'_>, buffer: &mut [u8], flags: libc::c_int) -> io::Result<usize> {
+    // SAFETY: the buffer is writable for its length; with `MSG_DONTWAIT` the call never blocks the shard.
+    let count = unsafe {
+        libc::recv(
+            socket.as_raw_fd(),
+            buffer.as_mut_ptr().cast(),
+            buffer.len(),
+            flags,
+        )
+    };
+    usize::try_from(count).map_err(|_| io::Error::last_os_error())
+}
+
+/// Sends what the socket takes, without waiting and without a signal.
+pub(crate) fn send_now(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    // SAFETY: the bytes are readable for their length.
+    let count = unsafe {
+        libc::send(
+            socket.as_raw_fd(),
+            bytes.as_ptr().cast(),
+            bytes.len(),
+            flags,
+        )
+    };
+    usize::try_from(count).map_err(|_| io::Error::last_os_error())
 }
 
 /// Nanoseconds of the monotonic clock.

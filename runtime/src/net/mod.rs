@@ -37,8 +37,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod acceptor;
 mod address;
 mod datagram;
+mod receiver;
 mod split;
 mod tcp_listener;
 mod tcp_stream;
@@ -48,6 +50,7 @@ mod transfer;
 mod udp;
 mod udp_options;
 mod unix;
+mod zero_copy;
 
 pub use self::address::ToSocketAddr;
 pub use self::datagram::Datagram;
@@ -56,3 +59,4 @@ pub use self::tcp_listener::TcpListener;
 pub use self::tcp_stream::TcpStream;
 pub use self::udp::UdpSocket;
 pub use self::unix::{DescriptorsLost, ToUnixAddr, UnixDatagram};
+pub use self::zero_copy::Returning;

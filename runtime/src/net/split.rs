@@ -8,29 +8,51 @@ use std::rc::Rc;
 
 use socket2::SockRef;
 
+use super::receiver::Receiver;
 use super::tcp_stream::{TcpStream, local_addr, peer_addr, shutdown};
 use super::transfer;
-use crate::buffer::{BufResult, IoBuf, IoBufMut};
+use crate::buffer::{BufResult, IoBuf, IoBufMut, PooledBuf};
 use crate::ring::ops::recv::StreamSocket;
 
 /// The half of a [`TcpStream`] that reads. Made by [`TcpStream::into_split`].
 pub struct OwnedReadHalf {
+    receiver: Receiver,
     socket: Rc<StreamSocket>,
 }
 
 impl OwnedReadHalf {
-    pub(super) fn new(socket: Rc<StreamSocket>) -> OwnedReadHalf {
-        OwnedReadHalf { socket }
+    pub(super) fn new(receiver: Receiver, socket: Rc<StreamSocket>) -> OwnedReadHalf {
+        OwnedReadHalf { receiver, socket }
+    }
+
+    /// Receives what is there, waiting for at least one byte. As [`TcpStream::recv`].
+    pub async fn recv(&mut self) -> io::Result<Option<PooledBuf>> {
+        self.receiver.recv(&self.socket).await
     }
 
     /// Reads what is there, waiting for at least one byte. As [`TcpStream::read`].
     pub async fn read<B: IoBufMut>(&mut self, buffer: B) -> BufResult<usize, B> {
-        transfer::read(&self.socket, buffer).await
+        self.receiver.read(&self.socket, buffer).await
     }
 
     /// Reads until the buffer's capacity is full. As [`TcpStream::read_exact`].
     pub async fn read_exact<B: IoBufMut>(&mut self, buffer: B) -> BufResult<(), B> {
-        transfer::read_exact(&self.socket, buffer).await
+        transfer::read_exact(&mut self.receiver, &self.socket, buffer).await
+    }
+
+    /// Reads what is there, without waiting. As [`TcpStream::try_read`].
+    pub fn try_read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.receiver.try_read(&self.socket, buffer)
+    }
+
+    /// Waits until there is something to read. As [`TcpStream::readable`].
+    pub async fn readable(&mut self) -> io::Result<()> {
+        self.receiver.readable(&self.socket).await
+    }
+
+    /// Copies the next bytes and leaves them in the stream. As [`TcpStream::peek`].
+    pub async fn peek(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.receiver.peek(&self.socket, buffer).await
     }
 
     /// Puts the halves of one stream together again.
@@ -46,7 +68,7 @@ impl OwnedReadHalf {
             });
         }
         drop(write_half.into_socket());
-        Ok(TcpStream::from_socket(self.socket))
+        Ok(TcpStream::from_parts(self.receiver, self.socket))
     }
 
     /// Returns the address of the other end.
@@ -55,7 +77,7 @@ impl OwnedReadHalf {
     ///
     /// What the kernel reports, such as that the connection is gone.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        peer_addr(&self.socket)
+        peer_addr(&*self.socket)
     }
 
     /// Returns the address of this end.
@@ -64,7 +86,7 @@ impl OwnedReadHalf {
     ///
     /// What the kernel reports.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        local_addr(&self.socket)
+        local_addr(&*self.socket)
     }
 }
 
@@ -107,6 +129,16 @@ impl OwnedWriteHalf {
         transfer::write(self.socket(), buffer).await
     }
 
+    /// Writes what the connection takes now, without waiting. As [`TcpStream::try_write`].
+    pub fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        transfer::try_write(self.socket(), bytes)
+    }
+
+    /// Waits until the connection takes something. As [`TcpStream::writable`].
+    pub async fn writable(&mut self) -> io::Result<()> {
+        transfer::writable(self.socket()).await
+    }
+
     /// Writes the whole buffer. As [`TcpStream::write_all`].
     pub async fn write_all<B: IoBuf>(&mut self, buffer: B) -> BufResult<(), B> {
         transfer::write_all(self.socket(), buffer).await
@@ -137,7 +169,7 @@ impl OwnedWriteHalf {
     ///
     /// What the kernel reports, such as that the connection is gone.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        peer_addr(self.socket())
+        peer_addr(&**self.socket())
     }
 
     /// Returns the address of this end.
@@ -146,7 +178,7 @@ impl OwnedWriteHalf {
     ///
     /// What the kernel reports.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        local_addr(self.socket())
+        local_addr(&**self.socket())
     }
 }
 

@@ -1,26 +1,23 @@
 //! Accepting connections.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::rc::Rc;
 
-use socket2::{Domain, Protocol, SockRef, Socket as NewSocket, Type};
+use socket2::{Domain, Protocol, Socket as NewSocket, Type};
 
+use super::acceptor::Acceptor;
 use super::address::ToSocketAddr;
-use super::tcp_stream::TcpStream;
-use crate::ring::Op;
-use crate::ring::ops::accept::{Accept, ListenerSocket};
-use crate::ring::socket::Socket;
+use super::tcp_stream::{TcpStream, local_addr};
 
 /// Connections the kernel keeps ready for an accept. More are refused or retried by the peer.
 const BACKLOG: i32 = 1024;
 
 /// A TCP socket that listens for connections.
 ///
-/// Dropping it closes it, at the latest at the end of the turn when an accept was just cancelled.
+/// Dropping it closes it, at the end of the turn when a connection was waited for. Connections that were not accepted
+/// are closed with it.
 ///
 /// # Shard affinity
 ///
@@ -44,7 +41,7 @@ const BACKLOG: i32 = 1024;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct TcpListener {
-    socket: Rc<ListenerSocket>,
+    acceptor: Acceptor,
 }
 
 impl TcpListener {
@@ -89,7 +86,7 @@ impl TcpListener {
 
     fn from_fd(fd: OwnedFd) -> TcpListener {
         TcpListener {
-            socket: Socket::new(fd),
+            acceptor: Acceptor::new(fd),
         }
     }
 
@@ -106,28 +103,29 @@ impl TcpListener {
 
     /// Waits for a connection. Returns it with the address of the peer.
     ///
-    /// One accept runs at a time; further ones wait their turn.
+    /// The first accept asks the kernel for connections, from then on and until the listener is dropped. Those that come
+    /// while nobody accepts, up to 64, are handed to the next accepts; more wait in the backlog. Several tasks may
+    /// accept from one listener; each connection goes to one of them.
     ///
     /// # Errors
     ///
-    /// What the kernel reports. Most errors are about one connection or a shortage (`ConnectionAborted`, too many open
-    /// files) and leave the listener in order.
+    /// What the kernel reports about the listener, or that the system is out of descriptors or memory. A connection that
+    /// ended before it was accepted is passed over. After an error the next accept waits before it tries again, for 5 ms
+    /// at first, doubled with each error in a row up to a second: a loop that logs and goes on does not spin.
     ///
     /// # Cancel safety
     ///
-    /// Safe: a connection that the kernel took for a dropped accept goes to the next one.
+    /// Safe: no connection is lost with a dropped accept.
     pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
-        let (fd, peer) = loop {
-            let lane = self.socket.take_inbound().await;
-            if let Some(accepted) = lane.with_kept(VecDeque::pop_front) {
-                break accepted;
+        loop {
+            let stream = TcpStream::from_fd(self.acceptor.accept().await?);
+            match stream.peer_addr() {
+                Ok(peer) => return Ok((stream, peer)),
+                // The peer reset it already.
+                Err(error) if error.kind() == io::ErrorKind::NotConnected => {}
+                Err(error) => return Err(error),
             }
-            match Op::new(Accept::new(lane)).await {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                result => break result?,
-            }
-        };
-        Ok((TcpStream::from_fd(fd), peer))
+        }
     }
 
     /// Returns the address it listens at.
@@ -136,16 +134,13 @@ impl TcpListener {
     ///
     /// What the kernel reports.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        let address = SockRef::from(&*self.socket).local_addr()?;
-        address
-            .as_socket()
-            .ok_or_else(|| io::Error::other("the socket is not an internet socket"))
+        local_addr(&self.acceptor.socket())
     }
 }
 
 impl AsFd for TcpListener {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.acceptor.socket().as_fd()
     }
 }
 

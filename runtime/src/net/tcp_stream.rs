@@ -9,9 +9,11 @@ use std::rc::Rc;
 use socket2::{Domain, Protocol, SockRef, Socket as NewSocket, Type};
 
 use super::address::ToSocketAddr;
+use super::receiver::Receiver;
 use super::split::{OwnedReadHalf, OwnedWriteHalf};
 use super::transfer;
-use crate::buffer::{BufResult, IoBuf, IoBufMut};
+use super::zero_copy::{self, Returning};
+use crate::buffer::{BufResult, IoBuf, IoBufMut, PooledBuf};
 use crate::ring::Op;
 use crate::ring::ops::connect::Connect;
 use crate::ring::ops::recv::StreamSocket;
@@ -50,6 +52,8 @@ use crate::ring::socket::Socket;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct TcpStream {
+    /// Dropped first, so that the socket closes as soon as the kernel lets go of it.
+    receiver: Receiver,
     socket: Rc<StreamSocket>,
 }
 
@@ -94,20 +98,67 @@ impl TcpStream {
     /// Gives the stream back if an operation on it, a cancelled one included, has not ended yet, or if a cancelled
     /// read left bytes for the next read: moving the connection would lose them.
     pub fn into_std(self) -> Result<std::net::TcpStream, TcpStream> {
-        match Socket::into_fd(self.socket) {
+        let TcpStream { receiver, socket } = self;
+        match Socket::into_fd(socket) {
             Ok(fd) => Ok(fd.into()),
-            Err(socket) => Err(TcpStream { socket }),
+            Err(socket) => Err(TcpStream { receiver, socket }),
         }
     }
 
     pub(super) fn from_fd(fd: OwnedFd) -> TcpStream {
-        TcpStream {
-            socket: Socket::new(fd),
-        }
+        TcpStream::from_parts(Receiver::default(), Socket::new(fd))
     }
 
-    pub(super) fn from_socket(socket: Rc<StreamSocket>) -> TcpStream {
-        TcpStream { socket }
+    pub(super) fn from_parts(receiver: Receiver, socket: Rc<StreamSocket>) -> TcpStream {
+        TcpStream { receiver, socket }
+    }
+
+    /// Receives what is there, waiting for at least one byte. `None` at the end of the stream.
+    ///
+    /// The bytes are in a buffer of the shard ([`PooledBuf`]), which is taken when bytes are there: a connection that
+    /// waits holds no memory. The first call asks the kernel for everything that comes, from then on and until the stream
+    /// ends or is dropped, which saves asking each time. Bytes that come while nobody receives are kept, up to a limit
+    /// (32 buffers); beyond it the peer is held up as ever.
+    ///
+    /// It may be mixed with [`read`](Self::read), which then copies.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel reports, a reset by the peer above all. Bytes that came before the error come first.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: bytes that arrive for a dropped receive go to the next one.
+    ///
+    /// # Examples
+    ///
+    /// An echo without a copy in between:
+    ///
+    /// ```
+    /// use greenroom_runtime::net::{TcpListener, TcpStream};
+    /// use greenroom_runtime::{Builder, spawn};
+    ///
+    /// let runtime = Builder::new().shards(1).start()?;
+    /// runtime.run_on(0, || async {
+    ///     let listener = TcpListener::bind("127.0.0.1:0")?;
+    ///     let client = spawn(TcpStream::connect(listener.local_addr()?));
+    ///     let (mut server, _peer) = listener.accept().await?;
+    ///     let echo = spawn(async move {
+    ///         while let Some(bytes) = server.recv().await? {
+    ///             server.write_all(bytes).await.0?;
+    ///         }
+    ///         Ok::<(), std::io::Error>(())
+    ///     });
+    ///     let mut client = client.await.unwrap()?;
+    ///     client.write_all("hello").await.0?;
+    ///     assert_eq!(*client.recv().await?.unwrap(), *b"hello");
+    ///     drop(client);
+    ///     echo.await.unwrap()
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn recv(&mut self) -> io::Result<Option<PooledBuf>> {
+        self.receiver.recv(&self.socket).await
     }
 
     /// Reads what is there, waiting for at least one byte. Returns how many came; 0 at the end of the stream.
@@ -124,7 +175,7 @@ impl TcpStream {
     ///
     /// Safe for the stream: bytes that arrive for a dropped read are kept for the next one. The buffer is lost.
     pub async fn read<B: IoBufMut>(&mut self, buffer: B) -> BufResult<usize, B> {
-        transfer::read(&self.socket, buffer).await
+        self.receiver.read(&self.socket, buffer).await
     }
 
     /// Reads until the buffer's capacity is full.
@@ -141,7 +192,74 @@ impl TcpStream {
     ///
     /// Not safe: bytes already in the buffer are lost with it.
     pub async fn read_exact<B: IoBufMut>(&mut self, buffer: B) -> BufResult<(), B> {
-        transfer::read_exact(&self.socket, buffer).await
+        transfer::read_exact(&mut self.receiver, &self.socket, buffer).await
+    }
+
+    /// Reads what is there, without waiting. Returns how many bytes came; 0 at the end of the stream.
+    ///
+    /// Bytes that were received before come first. Otherwise this asks the kernel at once, with a system call of its own:
+    /// worth it where something is likely there, as after [`readable`](Self::readable).
+    ///
+    /// # Errors
+    ///
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if nothing is there, and also while a receive is in flight (one that
+    /// [`recv`](Self::recv) left armed, or one that was dropped and has not ended): its bytes come first, with a later
+    /// turn of the shard. Otherwise as for [`read`](Self::read).
+    pub fn try_read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.receiver.try_read(&self.socket, buffer)
+    }
+
+    /// Waits until there is something to read: bytes, the end of the stream, or an error.
+    ///
+    /// As ever with readiness, a [`try_read`](Self::try_read) may still find nothing.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel reports.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe.
+    pub async fn readable(&mut self) -> io::Result<()> {
+        self.receiver.readable(&self.socket).await
+    }
+
+    /// Copies the next bytes into the buffer and leaves them in the stream, waiting for at least one. 0 at its end.
+    ///
+    /// # Errors
+    ///
+    /// As for [`read`](Self::read).
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe.
+    pub async fn peek(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.receiver.peek(&self.socket, buffer).await
+    }
+
+    /// Writes what the connection takes now, without waiting. Returns how many bytes that was.
+    ///
+    /// Asks the kernel at once, with a system call of its own, and borrows the bytes only meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the connection takes nothing, and also while a write that was dropped
+    /// has not ended: what it sends comes first. Otherwise as for [`write`](Self::write).
+    pub fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        transfer::try_write(&self.socket, bytes)
+    }
+
+    /// Waits until the connection takes something.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel reports.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe.
+    pub async fn writable(&mut self) -> io::Result<()> {
+        transfer::writable(&self.socket).await
     }
 
     /// Writes as much of the buffer as the connection takes now. Returns how many bytes that was.
@@ -169,6 +287,49 @@ impl TcpStream {
     /// As for [`write`](Self::write).
     pub async fn write_all<B: IoBuf>(&mut self, buffer: B) -> BufResult<(), B> {
         transfer::write_all(&self.socket, buffer).await
+    }
+
+    /// Writes a large buffer without copying it. Returns how many bytes were sent, and the buffer's way back.
+    ///
+    /// The network reads from the buffer itself until the peer has acknowledged the bytes; the next write need not wait
+    /// for that. The result may be short, as with [`write`](Self::write). Worth it above some 16 KiB on a real network;
+    /// on a loopback device the kernel copies anyway, and small writes cost more than a copy. Where the kernel cannot do
+    /// it (before 6.0, or out of memory to keep track), the bytes are copied and the buffer is back at once.
+    ///
+    /// # Errors
+    ///
+    /// As for [`write`](Self::write). The buffer comes back all the same.
+    ///
+    /// # Cancel safety
+    ///
+    /// As for [`write`](Self::write). The buffer is dropped once the kernel has let go of it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use greenroom_runtime::net::{TcpListener, TcpStream};
+    /// use greenroom_runtime::{Builder, spawn};
+    ///
+    /// let runtime = Builder::new().shards(1).start()?;
+    /// runtime.run_on(0, || async {
+    ///     let listener = TcpListener::bind("127.0.0.1:0")?;
+    ///     let client = spawn(TcpStream::connect(listener.local_addr()?));
+    ///     let (mut server, _peer) = listener.accept().await?;
+    ///     let mut client = client.await.unwrap()?;
+    ///
+    ///     let (result, returning) = client.write_zero_copy(vec![7; 1 << 16]).await;
+    ///     let (received, _bytes) = server.read_exact(vec![0; result?].into_boxed_slice()).await;
+    ///     received?;
+    ///     assert_eq!(returning.await.len(), 1 << 16);
+    ///     Ok::<(), std::io::Error>(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn write_zero_copy<B: IoBuf>(
+        &mut self,
+        buffer: B,
+    ) -> (io::Result<usize>, Returning<B>) {
+        zero_copy::write(&self.socket, buffer).await
     }
 
     /// Writes as much of the buffers, in order, as the connection takes now. Returns how many bytes that was.
@@ -234,7 +395,7 @@ impl TcpStream {
     ///
     /// What the kernel reports, such as that the connection is gone.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        peer_addr(&self.socket)
+        peer_addr(&*self.socket)
     }
 
     /// Returns the address of this end.
@@ -243,7 +404,7 @@ impl TcpStream {
     ///
     /// What the kernel reports.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        local_addr(&self.socket)
+        local_addr(&*self.socket)
     }
 
     /// Splits the stream into a half that reads and one that writes, for two tasks of this shard.
@@ -274,7 +435,7 @@ impl TcpStream {
     /// ```
     pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
         (
-            OwnedReadHalf::new(Rc::clone(&self.socket)),
+            OwnedReadHalf::new(self.receiver, Rc::clone(&self.socket)),
             OwnedWriteHalf::new(self.socket),
         )
     }
@@ -300,11 +461,11 @@ pub(super) async fn shutdown(socket: &Rc<StreamSocket>, how: Shutdown) -> io::Re
     Op::new(ShutdownOp::new(lane, how)).await
 }
 
-pub(super) fn peer_addr(socket: &StreamSocket) -> io::Result<SocketAddr> {
+pub(super) fn peer_addr(socket: &impl AsFd) -> io::Result<SocketAddr> {
     internet_address(&SockRef::from(socket).peer_addr()?)
 }
 
-pub(super) fn local_addr(socket: &StreamSocket) -> io::Result<SocketAddr> {
+pub(super) fn local_addr(socket: &impl AsFd) -> io::Result<SocketAddr> {
     internet_address(&SockRef::from(socket).local_addr()?)
 }
 

@@ -1,42 +1,28 @@
 //! Moving bytes in and out of a stream: what the whole stream and its halves have in common.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::rc::Rc;
 
+use super::receiver::Receiver;
 use crate::buffer::{BufResult, IoBuf, IoBufMut};
 use crate::ring::Op;
-use crate::ring::ops::recv::{Recv, StreamSocket};
+use crate::ring::ops::poll::PollWritable;
+use crate::ring::ops::recv::StreamSocket;
 use crate::ring::ops::send::Send;
 use crate::ring::ops::send_message::SendMessage;
-
-pub(super) async fn read<B: IoBufMut>(
-    socket: &Rc<StreamSocket>,
-    mut buffer: B,
-) -> BufResult<usize, B> {
-    if buffer.capacity() == 0 {
-        return (Ok(0), buffer);
-    }
-    loop {
-        let lane = socket.take_inbound().await;
-        if let Some(count) = lane.with_kept(|kept| kept.take(&mut buffer)) {
-            return (Ok(count), buffer);
-        }
-        let (result, returned) = Op::new(Recv::new(lane, buffer)).await;
-        if !is_interrupted(&result) {
-            return (result, returned);
-        }
-        buffer = returned;
-    }
-}
+use crate::sys;
 
 pub(super) async fn read_exact<B: IoBufMut>(
+    receiver: &mut Receiver,
     socket: &Rc<StreamSocket>,
     mut buffer: B,
 ) -> BufResult<(), B> {
     let end = buffer.capacity();
     let mut filled = 0;
     while filled < end {
-        let (result, part) = read(socket, buffer.slice(filled..end)).await;
+        let part = buffer.slice(filled..end);
+        let (result, part) = receiver.read(socket, part).await;
         buffer = part.into_inner();
         match result {
             Ok(0) => return (Err(ended_early(filled, end)), buffer),
@@ -45,6 +31,21 @@ pub(super) async fn read_exact<B: IoBufMut>(
         }
     }
     (Ok(()), buffer)
+}
+
+/// Sends without waiting.
+pub(super) fn try_write(socket: &Rc<StreamSocket>, bytes: &[u8]) -> io::Result<usize> {
+    // Nothing may be in flight, not even cancelled: it was written before.
+    let lane = socket
+        .try_take_outbound()
+        .ok_or(io::ErrorKind::WouldBlock)?;
+    sys::send_now(lane.as_fd(), bytes)
+}
+
+/// Waits until a [`try_write`] would not refuse.
+pub(super) async fn writable(socket: &Rc<StreamSocket>) -> io::Result<()> {
+    let lane = socket.take_outbound().await;
+    Op::new(PollWritable::new(lane)).await.map(drop)
 }
 
 pub(super) async fn write<B: IoBuf>(
@@ -57,6 +58,24 @@ pub(super) async fn write<B: IoBuf>(
     loop {
         let lane = socket.take_outbound().await;
         let (result, returned) = Op::new(Send::some(lane, buffer)).await;
+        if !is_interrupted(&result) {
+            return (result, returned);
+        }
+        buffer = returned;
+    }
+}
+
+/// Sends once, all of it if the kernel can arrange that.
+pub(super) async fn write_most<B: IoBuf>(
+    socket: &Rc<StreamSocket>,
+    mut buffer: B,
+) -> BufResult<usize, B> {
+    if buffer.is_empty() {
+        return (Ok(0), buffer);
+    }
+    loop {
+        let lane = socket.take_outbound().await;
+        let (result, returned) = Op::new(Send::all(lane, buffer)).await;
         if !is_interrupted(&result) {
             return (result, returned);
         }
@@ -128,7 +147,7 @@ pub(super) async fn write_all_vectored<B: IoBuf>(
 }
 
 /// A signal came in between; nothing was moved.
-fn is_interrupted<T>(result: &io::Result<T>) -> bool {
+pub(super) fn is_interrupted<T>(result: &io::Result<T>) -> bool {
     matches!(result, Err(error) if error.kind() == io::ErrorKind::Interrupted)
 }
 

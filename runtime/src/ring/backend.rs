@@ -7,11 +7,13 @@
 use std::ffi::c_char;
 use std::io;
 use std::os::fd::RawFd;
+use std::rc::Rc;
 use std::time::Duration;
 
 #[cfg(test)]
 use super::fake::FakeKernel;
 use super::op::Completion;
+use super::pool::{BufferPool, BufferPoolConfig};
 use super::uring::Uring;
 
 /// A source of completions.
@@ -37,6 +39,16 @@ pub(crate) trait Backend {
     /// Whether only an [`enter`](Self::enter) gets things moving: entries not yet handed over, completions the
     /// kernel holds back until asked, or completions that did not fit into the queue.
     fn wants_enter(&self) -> bool;
+
+    /// Makes the pool that [`EntryKind::RecvMulti`] takes buffers from. Called at most once.
+    ///
+    /// # Errors
+    ///
+    /// If there is no memory for it, or the backend has no such receives: they are not asked for then.
+    fn make_pool(&mut self, config: &BufferPoolConfig) -> io::Result<Rc<BufferPool>>;
+
+    /// Whether [`EntryKind::SendZeroCopy`] is available.
+    fn has_zero_copy(&self) -> bool;
 
     /// The name shown to users.
     fn name(&self) -> &'static str;
@@ -64,12 +76,11 @@ pub(crate) struct Entry {
 pub(crate) enum EntryKind {
     /// Completes with zero.
     Nop,
-    /// Takes one connection from a listener. Completes with its descriptor.
-    Accept {
-        fd: RawFd,
-        address: *mut libc::sockaddr,
-        address_len: *mut libc::socklen_t,
-    },
+    /// Takes connections from a listener until it is cancelled or fails. Each completion has a descriptor.
+    ///
+    /// As all operations of many completions it may end at any completion, for the backend's own reasons; it is started
+    /// again then. A backend that cannot repeat itself ends after the first one.
+    AcceptMulti { fd: RawFd },
     /// Connects a socket.
     Connect {
         fd: RawFd,
@@ -90,8 +101,23 @@ pub(crate) enum EntryKind {
         /// Of `recvmsg`.
         flags: i32,
     },
+    /// Receives from a socket until it is cancelled, fails, or the stream ends (zero). Each completion has a count and a
+    /// buffer of the pool, taken when there is something to put into it. `ENOBUFS` if there was none to take.
+    ///
+    /// Ends at any completion, like [`AcceptMulti`](Self::AcceptMulti).
+    RecvMulti { fd: RawFd },
     /// Sends from memory. Completes with the count.
     Send {
+        fd: RawFd,
+        ptr: *const u8,
+        len: u32,
+        extent: Extent,
+    },
+    /// Sends from memory without copying it. A first completion has the count; if it says [`Flags::MORE`] the memory is
+    /// still in use, until a second completion.
+    ///
+    /// [`Flags::MORE`]: super::op::Flags::MORE
+    SendZeroCopy {
         fd: RawFd,
         ptr: *const u8,
         len: u32,
@@ -108,6 +134,8 @@ pub(crate) enum EntryKind {
     Read { fd: RawFd, ptr: *mut u8, len: u32 },
     /// Waits until a file is readable.
     PollReadable { fd: RawFd },
+    /// Waits until a file is writable.
+    PollWritable { fd: RawFd },
     /// Opens a file; a relative path starts at the working directory. Completes with its descriptor.
     Open {
         path: *const c_char,
@@ -265,6 +293,22 @@ impl Backend for AnyBackend {
             AnyBackend::Uring(uring) => uring.wants_enter(),
             #[cfg(test)]
             AnyBackend::Fake(fake) => fake.wants_enter(),
+        }
+    }
+
+    fn make_pool(&mut self, config: &BufferPoolConfig) -> io::Result<Rc<BufferPool>> {
+        match self {
+            AnyBackend::Uring(uring) => uring.make_pool(config),
+            #[cfg(test)]
+            AnyBackend::Fake(fake) => fake.make_pool(config),
+        }
+    }
+
+    fn has_zero_copy(&self) -> bool {
+        match self {
+            AnyBackend::Uring(uring) => uring.has_zero_copy(),
+            #[cfg(test)]
+            AnyBackend::Fake(fake) => fake.has_zero_copy(),
         }
     }
 

@@ -14,6 +14,8 @@ use std::rc::Rc;
 use std::slice;
 use std::sync::Arc;
 
+pub use super::pooled::PooledBuf;
+
 /// What an operation on a buffer yields: its result, and the buffer back.
 pub type BufResult<T, B> = (io::Result<T>, B);
 
@@ -251,6 +253,17 @@ unsafe impl IoBuf for Rc<[u8]> {
 // SAFETY: the bytes are initialised, kept alive by this reference, and immutable while a second one may exist: `u8`
 // has no interior mutability, and `Arc::get_mut` needs to mutate this very value.
 unsafe impl IoBuf for Arc<[u8]> {
+    fn as_ptr(&self) -> *const u8 {
+        <[u8]>::as_ptr(self)
+    }
+
+    fn len(&self) -> usize {
+        <[u8]>::len(self)
+    }
+}
+
+// SAFETY: the bytes are initialised, in place while the value is, and nobody else's: a buffer is lent once.
+unsafe impl IoBuf for PooledBuf {
     fn as_ptr(&self) -> *const u8 {
         <[u8]>::as_ptr(self)
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::os::fd::RawFd;
+use std::rc::Rc;
 use std::task::Waker;
 
 use super::RingConfig;
@@ -12,6 +13,7 @@ use super::inflight::{Inflight, Key, Polled};
 use super::op::{Effects, Operation, Outcome};
 use super::ops::doorbell::{DoorbellPoll, DoorbellRead};
 use super::payload::Garbage;
+use super::pool::{BufferPool, BufferPoolConfig};
 use super::probe::BackendError;
 use super::uring::Uring;
 
@@ -36,6 +38,17 @@ pub(crate) struct Driver {
     doorbell: Option<Doorbell>,
     /// What came up outside of a turn; the next turn hands it out.
     deferred: Effects,
+    pool: Pool,
+}
+
+/// The receive buffers of the shard.
+#[derive(Debug)]
+enum Pool {
+    /// Nobody asked for one yet.
+    Unmade(BufferPoolConfig),
+    Made(Rc<BufferPool>),
+    /// The backend has no receives that take buffers, or the system no memory.
+    Unavailable,
 }
 
 /// The read of the eventfd by which other threads wake this shard.
@@ -63,21 +76,28 @@ impl Driver {
     ///
     /// If no backend works here; the error tells what to change.
     pub(crate) fn new(config: &RingConfig) -> Result<Driver, BackendError> {
-        Ok(Driver::with_backend(AnyBackend::Uring(Uring::new(config)?)))
+        let backend = AnyBackend::Uring(Uring::new(config)?);
+        Ok(Driver::with_backend(backend, config.pool))
     }
 
-    pub(super) fn with_backend(backend: AnyBackend) -> Driver {
+    pub(super) fn with_backend(backend: AnyBackend, pool: BufferPoolConfig) -> Driver {
         Driver {
             backend,
             inflight: Inflight::new(),
             doorbell: None,
             deferred: Effects::default(),
+            pool: Pool::Unmade(pool),
         }
     }
 
     /// Queues an operation. It reaches the kernel with the next turn.
     pub(crate) fn start<T: Operation>(&mut self, operation: T, waker: Waker) -> Key<T> {
         self.inflight.start(operation, Some(waker))
+    }
+
+    /// Queues an operation of many completions. Whom to wake is told with [`watch`](Self::watch).
+    pub(crate) fn start_multi<T: Operation>(&mut self, operation: T) -> Key<T> {
+        self.inflight.start(operation, None)
     }
 
     /// Takes the result of an operation if it ended.
@@ -88,6 +108,48 @@ impl Driver {
     /// Sets whom to wake when the operation ends. Returns the waker it replaces.
     pub(crate) fn set_waker<T: Operation>(&mut self, key: &Key<T>, waker: Waker) -> Option<Waker> {
         self.inflight.set_waker(key, waker)
+    }
+
+    /// Tells whom to wake at the next completion of an operation of many; gives the waker back if it has ended.
+    pub(crate) fn watch<T: Operation>(
+        &mut self,
+        key: &Key<T>,
+        waker: Waker,
+    ) -> Result<Option<Waker>, Waker> {
+        self.inflight.watch(key, waker)
+    }
+
+    /// The first outcome of an operation that goes on, or has ended.
+    pub(crate) fn first_outcome<T: Operation>(&self, key: &Key<T>) -> Option<Outcome> {
+        self.inflight.first_outcome(key)
+    }
+
+    /// The shard's receive buffers, made when they are first asked for. `None` where they cannot be had.
+    pub(crate) fn pool(&mut self) -> Option<&Rc<BufferPool>> {
+        if let Pool::Unmade(config) = self.pool {
+            self.pool = match self.backend.make_pool(&config) {
+                Ok(pool) => Pool::Made(pool),
+                // Receives fall back to buffers from the heap, one at a time.
+                Err(_) => Pool::Unavailable,
+            };
+        }
+        match &self.pool {
+            Pool::Made(pool) => Some(pool),
+            Pool::Unmade(_) | Pool::Unavailable => None,
+        }
+    }
+
+    /// How many receive buffers there are, and how many of them are not lent out. Zero until the first is needed.
+    pub(crate) fn pool_counts(&self) -> (usize, usize) {
+        match &self.pool {
+            Pool::Made(pool) => (pool.count(), pool.free_count()),
+            Pool::Unmade(_) | Pool::Unavailable => (0, 0),
+        }
+    }
+
+    /// Whether sends without copying are available.
+    pub(crate) fn has_zero_copy(&self) -> bool {
+        self.backend.has_zero_copy()
     }
 
     /// Cancels an operation nobody waits for any more. Returns what can be dropped right away.

@@ -9,10 +9,12 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::rc::Rc;
 
 use super::backend::{AnyBackend, Backend, Entry, EntryKind, Wait};
 use super::driver::Driver;
-use super::op::{Completion, Flags, Token};
+use super::op::{BufferId, Completion, Flags, Token};
+use super::pool::{BufferPool, BufferPoolConfig};
 
 /// What the fake kernel writes everywhere.
 pub(super) const PATTERN: u8 = 0xA5;
@@ -31,6 +33,7 @@ pub(crate) struct FakeKernel {
     /// Every entry that was ever handed over, in order.
     pub(super) history: Vec<Entry>,
     pub(super) enters: Vec<Wait>,
+    pub(super) pool: Option<Rc<BufferPool>>,
 }
 
 impl FakeKernel {
@@ -43,12 +46,17 @@ impl FakeKernel {
             completions: VecDeque::new(),
             history: Vec::new(),
             enters: Vec::new(),
+            pool: None,
         }
     }
 
     /// A driver on a fresh fake kernel.
     pub(super) fn driver(queue_max: usize) -> Driver {
-        Driver::with_backend(AnyBackend::Fake(FakeKernel::new(queue_max)))
+        let pool = BufferPoolConfig {
+            count: 4,
+            buffer_bytes: 16,
+        };
+        Driver::with_backend(AnyBackend::Fake(FakeKernel::new(queue_max)), pool)
     }
 
     /// The kernel under a driver.
@@ -92,6 +100,39 @@ impl FakeKernel {
         write_through(&entry, result);
         self.post(entry.token, result, Flags::MORE);
         entry.token
+    }
+
+    /// Reports on an operation with a buffer of the pool, filled as far as the result says. Without a free buffer the
+    /// operation ends with `ENOBUFS`. Returns what it reported.
+    pub(super) fn complete_with_buffer(
+        &mut self,
+        index: usize,
+        result: i32,
+        flags: Flags,
+    ) -> Completion {
+        let entry = self.running[index];
+        let pool = self.pool.as_ref().expect("a pool was asked for");
+        let (result, flags) = match pool.take() {
+            Some(id) => {
+                self.fill(id, result);
+                (result, flags.with_buffer(id))
+            }
+            None => (-libc::ENOBUFS, Flags::default()),
+        };
+        if !flags.contains(Flags::MORE) {
+            self.running.remove(index);
+        }
+        self.post(entry.token, result, flags);
+        self.completions.back().copied().expect("just posted")
+    }
+
+    fn fill(&self, id: BufferId, result: i32) {
+        let pool = self.pool.as_ref().expect("a pool was asked for");
+        if let Ok(count) = usize::try_from(result) {
+            assert!(count <= pool.buffer_bytes() as usize);
+            // SAFETY: within a buffer that was free, so nobody else has it.
+            unsafe { pool.address(id).write_bytes(PATTERN, count) };
+        }
     }
 
     /// Answers a cancel. What becomes of its target is up to other calls.
@@ -151,6 +192,16 @@ impl Backend for FakeKernel {
 
     fn wants_enter(&self) -> bool {
         !self.queue.is_empty()
+    }
+
+    fn make_pool(&mut self, config: &BufferPoolConfig) -> io::Result<Rc<BufferPool>> {
+        let pool = BufferPool::with_list(config)?;
+        self.pool = Some(Rc::clone(&pool));
+        Ok(pool)
+    }
+
+    fn has_zero_copy(&self) -> bool {
+        true
     }
 
     fn name(&self) -> &'static str {

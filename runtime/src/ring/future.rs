@@ -110,7 +110,7 @@ impl<T: Operation> fmt::Debug for Op<T> {
     }
 }
 
-fn with_driver<R>(f: impl FnOnce(&RefCell<Driver>) -> R) -> Option<R> {
+pub(super) fn with_driver<R>(f: impl FnOnce(&RefCell<Driver>) -> R) -> Option<R> {
     context::with_driver(f)
 }
 
@@ -150,6 +150,6 @@ fn renew_waker<T: Operation>(key: &Key<T>, cx: &Context<'_>) {
 }
 
 /// The error of an operation that has no shard to run on.
-fn no_shard() -> io::Error {
+pub(super) fn no_shard() -> io::Error {
     io::Error::other("no shard on this thread: sockets belong to the shard that opened them")
 }

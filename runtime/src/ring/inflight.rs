@@ -7,14 +7,14 @@
 //! bounded by the largest number of operations that ever ran at one time.
 #![expect(unsafe_code, reason = "decides when a payload leaves its record")]
 
-use std::any::type_name;
-use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::task::Waker;
 
 use super::backend::{Entry, EntryKind};
-use super::op::{Completion, Effects, Flags, OpId, Operation, Outcome, Token};
+use super::key::DriverId;
+pub(crate) use super::key::{Key, Polled};
+use super::op::{Completion, Effects, Flags, OpId, Operation, Outcome, Pace, Token};
 use super::payload::{Garbage, Payload};
 use super::record::{List, NONE, PAGE_SLOTS, PAGE_SLOTS_U32, Page, Request, Slot, State, slot_of};
 
@@ -34,32 +34,6 @@ pub(crate) struct Inflight {
     closing: bool,
     /// Completions that named no running operation.
     stale: u64,
-}
-
-/// The right to one operation: exactly one key exists for each record whose handle is alive.
-///
-/// Not `Copy`, made by [`Inflight::start`] only and spent by whoever ends the handle, so that the type of the payload
-/// is known wherever it is taken out.
-pub(crate) struct Key<T> {
-    driver: DriverId,
-    id: OpId,
-    /// `!Send`: the record belongs to this thread's driver.
-    payload: PhantomData<*const T>,
-}
-
-/// Tells the drivers of one thread apart, so that a key that outlived its driver does not open a record of the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct DriverId(u64);
-
-/// What [`Inflight::poll`] found.
-#[derive(Debug)]
-pub(crate) enum Polled<T> {
-    /// The operation ended; here is its payload.
-    Ready(T, Outcome),
-    /// It runs, and the waker it knows wakes the same task as the one given.
-    Waiting(Key<T>),
-    /// It runs, and has to be told a new waker with [`Inflight::set_waker`].
-    NewWaker(Key<T>),
 }
 
 impl Inflight {
@@ -158,17 +132,43 @@ impl Inflight {
             self.stale += 1;
             return;
         };
+        let outcome = Outcome {
+            result: completion.result,
+            flags: completion.flags,
+        };
+        let is_final = !completion.flags.contains(Flags::MORE);
+        let pace = slot.progress(outcome, effects);
         // The first completion carries the result. One that follows it (a zero-copy send giving its buffer back)
         // only ends the record.
         if slot.outcome.get().is_none() {
-            slot.outcome.set(Some(Outcome {
-                result: completion.result,
-                flags: completion.flags,
-            }));
+            slot.outcome.set(Some(outcome));
         }
-        if !completion.flags.contains(Flags::MORE) {
+        if is_final {
             self.finish(id.index, effects);
+        } else if let Some(pace) = pace {
+            effects.wakers.extend(slot.waker.take());
+            if pace == Pace::Stop {
+                self.stop(id.index);
+            }
         }
+    }
+
+    /// Asks that an operation of many completions end early, unless that was asked before. Its handle stays.
+    fn stop(&mut self, index: u32) {
+        let slot = slot_of(&self.pages, index);
+        if slot.state.get() == State::Submitted {
+            slot.state.set(State::Cancelling(Request::Listed));
+            self.cancels.push_back(&self.pages, index);
+        }
+    }
+
+    fn cancel_queued(&mut self, index: u32, effects: &mut Effects) {
+        let slot = slot_of(&self.pages, index);
+        self.backlog.unlink(&self.pages, index);
+        self.live -= 1;
+        slot.outcome.set(Some(Outcome::CANCELLED));
+        slot.state.set(State::Done);
+        effects.wakers.extend(slot.waker.take());
     }
 
     /// Takes the result out if the operation ended, else says whether it knows whom to wake.
@@ -202,6 +202,32 @@ impl Inflight {
         }
     }
 
+    /// Tells whom to wake at the next completion of an operation of many. `Err` gives the waker back: it has ended, and
+    /// [`poll`](Self::poll) takes it.
+    ///
+    /// `Ok` holds the waker that was replaced, to be dropped once the driver is free.
+    pub(crate) fn watch<T: Operation>(
+        &mut self,
+        key: &Key<T>,
+        waker: Waker,
+    ) -> Result<Option<Waker>, Waker> {
+        assert!(
+            self.owns(key),
+            "an operation was polled outside of the shard that started it"
+        );
+        if self.slot(key.id.index).state.get() == State::Done {
+            return Err(waker);
+        }
+        Ok(self.set_waker(key, waker))
+    }
+
+    /// The first outcome of an operation that goes on, or has ended.
+    pub(crate) fn first_outcome<T: Operation>(&self, key: &Key<T>) -> Option<Outcome> {
+        self.owns(key)
+            .then(|| self.slot(key.id.index).outcome.get())
+            .flatten()
+    }
+
     /// Remembers whom to wake. Returns the waker it replaces, to be dropped once the driver is free.
     pub(crate) fn set_waker<T: Operation>(&mut self, key: &Key<T>, waker: Waker) -> Option<Waker> {
         assert!(
@@ -226,16 +252,13 @@ impl Inflight {
                 self.backlog.unlink(&self.pages, index);
                 self.live -= 1;
                 let payload = Some(self.discard(index));
-                Garbage { payload, waker }
+                Garbage::new(payload, waker)
             }
             State::Submitted => {
                 let waker = slot.waker.take();
                 slot.state.set(State::Orphaned(Request::Listed));
                 self.cancels.push_back(&self.pages, index);
-                Garbage {
-                    payload: None,
-                    waker,
-                }
+                Garbage::new(None, waker)
             }
             _ => self.detach(key),
         }
@@ -272,7 +295,7 @@ impl Inflight {
                 unreachable!("slot {index} has a handle in state {state:?}")
             }
         };
-        Garbage { payload, waker }
+        Garbage::new(payload, waker)
     }
 
     /// Cancels everything that runs, and everything that starts from now on.
@@ -287,21 +310,12 @@ impl Inflight {
             match slot.state.get() {
                 State::Free | State::Done => {}
                 State::Cancelling(Request::Listed) | State::Orphaned(Request::Listed) => {}
-                State::Queued => {
-                    self.backlog.unlink(&self.pages, index);
-                    self.live -= 1;
-                    slot.outcome.set(Some(Outcome::CANCELLED));
-                    slot.state.set(State::Done);
-                    effects.wakers.extend(slot.waker.take());
-                }
+                State::Queued => self.cancel_queued(index, effects),
                 State::Detached => {
                     self.backlog.unlink(&self.pages, index);
                     self.live -= 1;
                     let payload = Some(self.discard(index));
-                    effects.garbage.push_back(Garbage {
-                        payload,
-                        waker: None,
-                    });
+                    effects.garbage.push_back(Garbage::new(payload, None));
                 }
                 State::Submitted | State::Cancelling(_) => {
                     slot.state.set(State::Cancelling(Request::Listed));
@@ -356,10 +370,7 @@ impl Inflight {
         }
         if let State::Orphaned(_) = state {
             let payload = Some(self.discard(index));
-            effects.garbage.push_back(Garbage {
-                payload,
-                waker: None,
-            });
+            effects.garbage.push_back(Garbage::new(payload, None));
         } else {
             slot.state.set(State::Done);
             effects.wakers.extend(slot.waker.take());
@@ -479,26 +490,10 @@ impl fmt::Debug for Inflight {
     }
 }
 
-impl<T> fmt::Debug for Key<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Key")
-            .field("id", &self.id)
-            .field("payload", &type_name::<T>())
-            .finish()
-    }
-}
-
-impl DriverId {
-    fn next() -> DriverId {
-        thread_local! {
-            static NEXT: Cell<u64> = const { Cell::new(0) };
-        }
-        DriverId(NEXT.replace(NEXT.get() + 1))
-    }
-}
-
 #[cfg(test)]
 pub(super) mod tests {
+    use std::cell::Cell;
+
     use super::*;
     use crate::ring::tests::records::Inline;
 

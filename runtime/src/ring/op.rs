@@ -28,6 +28,11 @@
 //!   which puts back what the kernel gave (closes an accepted socket, keeps received bytes for the next receive).
 //! * **Done**: the result waits for the handle. Dropping the handle runs the orphan hook, for the same reason.
 //!
+//! An operation of *many* completions (an accept or receive that repeats itself) moves through the same states. Each of
+//! its completions, marked with [`Flags::MORE`] but for the last, is handed to [`Operation::PROGRESS`] in whatever state
+//! the record is, *Orphaned* included: what the kernel gave is never dropped on the way. Its handle is not the future of
+//! one accept or receive, but lives in the listener or stream.
+//!
 //! A handle can also be *detached* (the close of a dropped file): nobody waits, and nobody asks for a cancel. A queued
 //! record is then **Detached** until it is submitted, and an orphan from there on. Only the end of the shard cancels it.
 //!
@@ -114,13 +119,15 @@ impl Token {
 
 /// What a backend says about an operation besides its result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Flags(u8);
+pub(crate) struct Flags(u32);
 
 impl Flags {
     /// Further completions of the same operation follow.
     pub(crate) const MORE: Flags = Flags(1);
     /// The socket held more data after this receive.
     pub(crate) const SOCKET_NONEMPTY: Flags = Flags(1 << 1);
+    /// A buffer of the pool comes with this completion; its number is in the upper half.
+    const BUFFER: Flags = Flags(1 << 2);
 
     pub(crate) fn contains(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
@@ -129,7 +136,23 @@ impl Flags {
     pub(crate) fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
     }
+
+    /// Says that a buffer of the pool was taken for this completion, whatever its result is.
+    pub(crate) fn with_buffer(self, buffer: BufferId) -> Flags {
+        Flags(self.0 | Flags::BUFFER.0 | u32::from(buffer.0) << 16)
+    }
+
+    /// The buffer that was taken. It belongs to whoever asks: it has to be lent out or given back.
+    pub(crate) fn buffer(self) -> Option<BufferId> {
+        let [b0, b1, ..] = self.0.to_be_bytes();
+        self.contains(Flags::BUFFER)
+            .then(|| BufferId(u16::from_be_bytes([b0, b1])))
+    }
 }
+
+/// Names one buffer of a shard's [`BufferPool`](super::pool::BufferPool).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BufferId(pub(super) u16);
 
 /// One completion as a backend reports it.
 #[derive(Clone, Copy, Debug)]
@@ -181,6 +204,12 @@ pub(crate) unsafe trait Operation: 'static {
     /// The name reported when the operation is leaked at shutdown.
     const NAME: &'static str;
 
+    /// What is done with each completion of an operation that has many; `None` if it has one.
+    ///
+    /// An operation that has this promises that no address in its entry points into `self`: the payload is touched
+    /// while the kernel has the entry. See [`Progress`].
+    const PROGRESS: Option<Progress<Self>> = None;
+
     /// Describes the operation to the kernel. Called with `self` at its final address, and again only if there was no
     /// room for the entry. The driver is borrowed meanwhile.
     fn entry(&mut self) -> EntryKind;
@@ -195,6 +224,21 @@ pub(crate) unsafe trait Operation: 'static {
     /// The result may still carry something that must not be lost, a descriptor above all: there is no default on
     /// purpose. Runs with the driver free, on the operation's own shard, or wherever the driver is dropped.
     fn orphan(self, outcome: Outcome);
+}
+
+/// Takes note of one completion of an operation that has many, the final one included.
+///
+/// Runs while the driver is borrowed, so it runs no code of users: it moves what the kernel gave to where the operation's
+/// owner looks for it, and leaves wakers to the effects. The waker of the operation's own handle is woken anyway.
+pub(crate) type Progress<T> = fn(&mut T, Outcome, &mut Effects) -> Pace;
+
+/// Whether an operation of many completions should go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// As long as the kernel likes.
+    GoOn,
+    /// Enough for now: cancel it. Completions that are on their way still come.
+    Stop,
 }
 
 /// What the driver wants done once it is no longer borrowed.
@@ -255,6 +299,16 @@ mod tests {
                 assert_eq!(Token::decode(id.cancel_token()), Token::Cancel(id));
             }
         }
+    }
+
+    #[test]
+    fn flags_carry_any_buffer() {
+        for id in [0, 1, 255, 256, u16::MAX] {
+            let flags = Flags::MORE.with_buffer(BufferId(id));
+            assert_eq!(flags.buffer(), Some(BufferId(id)));
+            assert!(flags.contains(Flags::MORE) && !flags.contains(Flags::SOCKET_NONEMPTY));
+        }
+        assert_eq!(Flags::MORE.with(Flags::SOCKET_NONEMPTY).buffer(), None);
     }
 
     #[test]

@@ -3,14 +3,16 @@
 //! Small payloads lie in the record itself, larger ones in a box of their own.
 #![expect(unsafe_code, reason = "stores and restores values of erased type")]
 
+use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
+use std::rc::Rc;
 use std::task::Waker;
 
 use super::backend::EntryKind;
-use super::op::{Operation, Outcome};
+use super::op::{Effects, Operation, Outcome, Pace};
 
 /// Payloads up to this size, and up to the alignment of [`Storage`], need no box.
 const INLINE_SIZE: usize = 128;
@@ -25,7 +27,11 @@ pub(super) struct Vtable {
     pub(super) entry: unsafe fn(NonNull<Storage>) -> EntryKind,
     orphan: unsafe fn(NonNull<Storage>, Outcome),
     drop: unsafe fn(NonNull<Storage>),
+    /// For operations of many completions; touches the payload while the kernel has its entry.
+    pub(super) progress: Option<ErasedProgress>,
 }
+
+type ErasedProgress = unsafe fn(NonNull<Storage>, Outcome, &mut Effects) -> Pace;
 
 impl Vtable {
     /// Of a slot that was never used.
@@ -34,6 +40,7 @@ impl Vtable {
         entry: |_| EntryKind::Nop,
         orphan: |_, _| {},
         drop: |_| {},
+        progress: None,
     };
 }
 
@@ -49,6 +56,10 @@ impl<T: Operation> Erased<T> {
         entry: Self::entry,
         orphan: Self::orphan,
         drop: Self::drop,
+        progress: match T::PROGRESS {
+            Some(_) => Some(Self::progress),
+            None => None,
+        },
     };
 
     /// # Safety
@@ -84,14 +95,34 @@ impl<T: Operation> Erased<T> {
     ///
     /// `storage` holds what [`write`](Self::write) put there, and nothing borrows it.
     unsafe fn entry(storage: NonNull<Storage>) -> EntryKind {
-        let mut operation = if Self::FITS {
+        // SAFETY: by this function's contract.
+        let mut operation = unsafe { Self::locate(storage) };
+        // SAFETY: a valid `T` that nothing else borrows, by the contract.
+        unsafe { operation.as_mut() }.entry()
+    }
+
+    /// # Safety
+    ///
+    /// As for [`entry`](Self::entry).
+    unsafe fn progress(storage: NonNull<Storage>, outcome: Outcome, effects: &mut Effects) -> Pace {
+        let progress = T::PROGRESS.expect("in the table of operations that have it");
+        // SAFETY: by this function's contract.
+        let mut operation = unsafe { Self::locate(storage) };
+        // SAFETY: a valid `T` that nothing else borrows, by the contract. The kernel has no address inside of it, which
+        // an operation with `PROGRESS` promises.
+        progress(unsafe { operation.as_mut() }, outcome, effects)
+    }
+
+    /// # Safety
+    ///
+    /// `storage` holds what [`write`](Self::write) put there.
+    unsafe fn locate(storage: NonNull<Storage>) -> NonNull<T> {
+        if Self::FITS {
             storage.cast::<T>()
         } else {
             // SAFETY: `write` put the address of a box there, which is not null.
             unsafe { NonNull::new_unchecked(storage.cast::<*mut T>().read()) }
-        };
-        // SAFETY: a valid `T` that nothing else borrows, by the contract.
-        unsafe { operation.as_mut() }.entry()
+        }
     }
 
     /// # Safety
@@ -119,6 +150,18 @@ pub(crate) struct Garbage {
     pub(super) payload: Option<Payload>,
     #[expect(dead_code, reason = "held for its destructor")]
     pub(super) waker: Option<Waker>,
+    #[expect(dead_code, reason = "held for its destructor")]
+    pub(super) released: Option<Rc<dyn Any>>,
+}
+
+impl Garbage {
+    pub(super) fn new(payload: Option<Payload>, waker: Option<Waker>) -> Garbage {
+        Garbage {
+            payload,
+            waker,
+            released: None,
+        }
+    }
 }
 
 /// A payload that was moved out of its record.

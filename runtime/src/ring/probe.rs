@@ -217,8 +217,8 @@ pub(super) fn check_features(params: &Parameters) -> Result<(), BackendError> {
     Ok(())
 }
 
-/// Requires every operation in use.
-pub(super) fn check_operations(submitter: &Submitter<'_>) -> Result<(), BackendError> {
+/// Requires every operation that everything relies on. Returns the list, which also tells of the others.
+pub(super) fn check_operations(submitter: &Submitter<'_>) -> Result<Probe, BackendError> {
     let mut probe = Probe::new();
     submitter
         .register_probe(&mut probe)
@@ -232,7 +232,7 @@ pub(super) fn check_operations(submitter: &Submitter<'_>) -> Result<(), BackendE
             });
         }
     }
-    Ok(())
+    Ok(probe)
 }
 
 /// Sends a no-op through a fresh backend and waits for it.

@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use std::task::Waker;
 
 use super::backend::EntryKind;
-use super::op::{Operation, Outcome};
+use super::op::{Effects, Operation, Outcome, Pace};
 use super::payload::{Erased, Payload, Storage, Vtable};
 
 pub(super) const PAGE_SLOTS: usize = 64;
@@ -81,6 +81,18 @@ impl Slot {
     pub(super) unsafe fn take_payload(&self) -> Payload {
         // SAFETY: by this function's contract, and the invariant of the field.
         unsafe { Payload::take(self.storage(), self.vtable.get(), self.outcome.take()) }
+    }
+
+    /// Hands one completion to an operation of many. `None` if it is an operation of one.
+    #[inline]
+    pub(super) fn progress(&self, outcome: Outcome, effects: &mut Effects) -> Option<Pace> {
+        let progress = self.vtable.get().progress?;
+        assert!(
+            self.state.get().in_kernel(),
+            "only an operation in the kernel makes progress"
+        );
+        // SAFETY: the slot is in use, so it holds a payload of the vtable's type, which nobody borrows.
+        Some(unsafe { progress(self.storage(), outcome, effects) })
     }
 
     /// Describes a queued operation to the kernel.

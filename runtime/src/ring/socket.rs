@@ -20,6 +20,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
+use super::op::Effects;
+use super::payload::Garbage;
+
 /// An open socket. `K` holds what cancelled inbound operations brought home.
 pub(crate) struct Socket<K> {
     fd: OwnedFd,
@@ -85,6 +88,13 @@ impl<K: Kept> Socket<K> {
     }
 }
 
+impl<K> Socket<K> {
+    /// Looks at what inbound operations brought home.
+    pub(crate) fn with_kept<R>(&self, f: impl FnOnce(&mut K) -> R) -> R {
+        f(&mut self.kept.borrow_mut())
+    }
+}
+
 impl<K> AsFd for Socket<K> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
@@ -116,9 +126,15 @@ impl<K> Inbound<K> {
         self.socket.fd.as_raw_fd()
     }
 
-    /// Looks at what cancelled operations brought home.
+    /// Looks at what earlier operations brought home.
     pub(crate) fn with_kept<R>(&self, f: impl FnOnce(&mut K) -> R) -> R {
-        f(&mut self.socket.kept.borrow_mut())
+        self.socket.with_kept(f)
+    }
+}
+
+impl<K> AsFd for Inbound<K> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 
@@ -145,20 +161,47 @@ impl<K> Outbound<K> {
     }
 }
 
+impl<K: 'static> Outbound<K> {
+    /// Releases the lane while the driver is borrowed: whom to wake, and perhaps the last reference to the socket, is left
+    /// to the effects.
+    pub(super) fn release_into(self, effects: &mut Effects) {
+        let socket = Rc::clone(&self.socket);
+        effects.wakers.extend(socket.outbound.waiting.take());
+        // Wakes nobody any more, and is not the last reference.
+        drop(self);
+        effects.garbage.push_back(Garbage {
+            released: Some(socket),
+            ..Garbage::default()
+        });
+    }
+}
+
+impl<K> AsFd for Outbound<K> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
 impl<K> Drop for Outbound<K> {
     fn drop(&mut self) {
         self.socket.outbound.release();
     }
 }
 
-/// One direction of a socket.
+/// What one at a time may have: a direction of a socket, or the turn to wait for something.
 #[derive(Debug, Default)]
-struct Lane {
+pub(crate) struct Lane {
     is_busy: Cell<bool>,
     waiting: RefCell<Vec<Waker>>,
 }
 
 impl Lane {
+    /// Waits for the lane and holds it until the guard is dropped.
+    pub(crate) async fn hold(&self) -> Turn<'_> {
+        self.take().await;
+        Turn(self)
+    }
+
     fn try_take(&self) -> bool {
         !self.is_busy.replace(true)
     }
@@ -191,13 +234,23 @@ impl Lane {
     }
 }
 
+/// A lane that is held. Released when dropped.
+#[derive(Debug)]
+pub(crate) struct Turn<'a>(&'a Lane);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.release();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::pin::{Pin, pin};
     use std::task::Context;
 
     use super::*;
-    use crate::ring::ops::recv::Received;
+    use crate::ring::received::Received;
     use crate::ring::tests::WakeCounter;
 
     fn poll<F: Future>(future: Pin<&mut F>, waker: &Waker) -> Poll<F::Output> {

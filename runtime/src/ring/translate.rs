@@ -1,5 +1,8 @@
 //! Entries in the words of io_uring.
 
+use std::os::fd::RawFd;
+use std::ptr;
+
 use io_uring::opcode;
 use io_uring::squeue;
 use io_uring::types::{Fd, FsyncFlags};
@@ -9,24 +12,36 @@ use super::backend::{Attempt, EntryKind, Extent, SyncScope};
 /// `IORING_RECVSEND_POLL_FIRST`: the crate has no name for it.
 const POLL_FIRST: u16 = 1;
 
-/// Whether the kernel knows how to wait for data before it tries a receive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PollFirst {
-    Known,
-    Unknown,
+/// The one group of provided buffers of each ring.
+pub(super) const POOL_GROUP: u16 = 0;
+
+/// What this kernel can do besides what everything relies on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Abilities {
+    /// Wait for data before a receive (5.19).
+    pub(super) poll_first: bool,
+    /// Accept until told to stop (5.19).
+    pub(super) repeated_accept: bool,
+    /// Receive until told to stop (6.0).
+    pub(super) repeated_recv: bool,
+    /// Send without copying (6.0).
+    pub(super) zero_copy: bool,
 }
 
 /// Writes an entry down as the ring takes it, without its token.
-pub(super) fn translate(kind: EntryKind, poll_first: PollFirst) -> squeue::Entry {
+pub(super) fn translate(kind: EntryKind, abilities: Abilities) -> squeue::Entry {
     match kind {
         EntryKind::Nop => opcode::Nop::new().build(),
-        EntryKind::Accept {
-            fd,
-            address,
-            address_len,
-        } => opcode::Accept::new(Fd(fd), address, address_len)
-            .flags(libc::SOCK_CLOEXEC)
-            .build(),
+        EntryKind::AcceptMulti { fd } if abilities.repeated_accept => {
+            opcode::AcceptMulti::new(Fd(fd))
+                .flags(libc::SOCK_CLOEXEC)
+                .build()
+        }
+        EntryKind::AcceptMulti { fd } => {
+            opcode::Accept::new(Fd(fd), ptr::null_mut(), ptr::null_mut())
+                .flags(libc::SOCK_CLOEXEC)
+                .build()
+        }
         EntryKind::Connect {
             fd,
             address,
@@ -38,37 +53,28 @@ pub(super) fn translate(kind: EntryKind, poll_first: PollFirst) -> squeue::Entry
             len,
             attempt,
         } => {
-            let wait_first = attempt == Attempt::WhenReadable && poll_first == PollFirst::Known;
+            let wait_first = attempt == Attempt::WhenReadable && abilities.poll_first;
             opcode::Recv::new(Fd(fd), ptr, len)
                 .ioprio(if wait_first { POLL_FIRST } else { 0 })
                 .build()
         }
-        EntryKind::Send {
-            fd,
-            ptr,
-            len,
-            extent,
-        } => {
-            let extent = match extent {
-                Extent::Some => 0,
-                Extent::All => libc::MSG_WAITALL,
-            };
-            opcode::Send::new(Fd(fd), ptr, len)
-                .flags(libc::MSG_NOSIGNAL | extent)
-                .build()
+        EntryKind::RecvMulti { fd } if abilities.repeated_recv => {
+            opcode::RecvMulti::new(Fd(fd), POOL_GROUP).build()
         }
-        EntryKind::SendMessage { fd, message } => opcode::SendMsg::new(Fd(fd), message)
-            .flags(libc::MSG_NOSIGNAL.cast_unsigned())
-            .build(),
+        EntryKind::RecvMulti { fd } => opcode::Recv::new(Fd(fd), ptr::null_mut(), 0)
+            .buf_group(POOL_GROUP)
+            .build()
+            .flags(squeue::Flags::BUFFER_SELECT),
+        EntryKind::Send { .. } | EntryKind::SendZeroCopy { .. } | EntryKind::SendMessage { .. } => {
+            translate_send(kind)
+        }
         EntryKind::ReceiveMessage { fd, message, flags } => opcode::RecvMsg::new(Fd(fd), message)
             .flags(flags.cast_unsigned())
             .build(),
         EntryKind::Shutdown { fd, how } => opcode::Shutdown::new(Fd(fd), how).build(),
         EntryKind::Read { fd, ptr, len } => opcode::Read::new(Fd(fd), ptr, len).build(),
-        EntryKind::PollReadable { fd } => {
-            let events = u32::from(libc::POLLIN.cast_unsigned());
-            opcode::PollAdd::new(Fd(fd), events).build()
-        }
+        EntryKind::PollReadable { fd } => poll(fd, libc::POLLIN),
+        EntryKind::PollWritable { fd } => poll(fd, libc::POLLOUT),
         EntryKind::Cancel { target } => opcode::AsyncCancel::new(target).build(),
         EntryKind::ReadAt { .. }
         | EntryKind::WriteAt { .. }
@@ -85,6 +91,43 @@ pub(super) fn translate(kind: EntryKind, poll_first: PollFirst) -> squeue::Entry
         | EntryKind::Symlink { .. }
         | EntryKind::Unlink { .. }
         | EntryKind::CreateDir { .. } => translate_path(kind),
+    }
+}
+
+/// The part of [`translate`] that sends.
+fn translate_send(kind: EntryKind) -> squeue::Entry {
+    match kind {
+        EntryKind::Send {
+            fd,
+            ptr,
+            len,
+            extent,
+        } => opcode::Send::new(Fd(fd), ptr, len)
+            .flags(send_flags(extent))
+            .build(),
+        EntryKind::SendZeroCopy {
+            fd,
+            ptr,
+            len,
+            extent,
+        } => opcode::SendZc::new(Fd(fd), ptr, len)
+            .flags(send_flags(extent))
+            .build(),
+        EntryKind::SendMessage { fd, message } => opcode::SendMsg::new(Fd(fd), message)
+            .flags(libc::MSG_NOSIGNAL.cast_unsigned())
+            .build(),
+        other => unreachable!("{other:?} sends nothing"),
+    }
+}
+
+fn poll(fd: RawFd, events: libc::c_short) -> squeue::Entry {
+    opcode::PollAdd::new(Fd(fd), u32::from(events.cast_unsigned())).build()
+}
+
+fn send_flags(extent: Extent) -> libc::c_int {
+    match extent {
+        Extent::Some => libc::MSG_NOSIGNAL,
+        Extent::All => libc::MSG_NOSIGNAL | libc::MSG_WAITALL,
     }
 }
 

@@ -18,16 +18,20 @@ use std::fmt;
 use std::io;
 use std::mem;
 use std::ptr::NonNull;
+use std::rc::Rc;
 use std::time::Duration;
 
 use io_uring::types::{SubmitArgs, Timespec};
-use io_uring::{CompletionQueue, EnterFlags, IoUring, SubmissionQueue, Submitter, cqueue};
+use io_uring::{
+    CompletionQueue, EnterFlags, IoUring, Probe, SubmissionQueue, Submitter, cqueue, opcode,
+};
 
 use super::RingConfig;
 use super::backend::{Backend, Entry, Wait};
-use super::op::{Completion, Flags};
+use super::op::{BufferId, Completion, Flags};
+use super::pool::{BufferPool, BufferPoolConfig};
 use super::probe::{self, BackendError};
-use super::translate::{PollFirst, translate};
+use super::translate::{Abilities, POOL_GROUP, translate};
 
 /// The smallest queues worth having. Halving stops here.
 const SUBMISSION_ENTRIES_MIN: u32 = 32;
@@ -41,8 +45,25 @@ pub(crate) struct Uring {
     /// Borrows `*ring`; it remembers the registered descriptor of the ring. `None` only while dropping.
     submitter: Option<Submitter<'static>>,
     flavour: Flavour,
+    abilities: Abilities,
     /// Flags for an enter that waits.
     wait_flags: EnterFlags,
+    /// The receive buffers the kernel takes from. Kept here until the ring is closed.
+    pool: Option<Rc<BufferPool>>,
+}
+
+impl Abilities {
+    fn of(flavour: Flavour, probe: &Probe) -> Abilities {
+        // Flags of operations cannot be asked for. They came with the same kernels as these.
+        let is_5_19 = flavour != Flavour::Plain;
+        let is_6_0 = probe.is_supported(opcode::SendZc::CODE);
+        Abilities {
+            poll_first: is_5_19,
+            repeated_accept: is_5_19,
+            repeated_recv: is_6_0,
+            zero_copy: is_6_0,
+        }
+    }
 }
 
 /// How completions get into the queue: the rungs of the ladder, best first.
@@ -65,14 +86,6 @@ impl Flavour {
         Flavour::Cooperative,
         Flavour::Plain,
     ];
-
-    /// Whether the kernel is new enough (5.19) to be asked to wait for data before a receive.
-    fn poll_first(self) -> PollFirst {
-        match self {
-            Flavour::DeferNoArray | Flavour::Defer | Flavour::Cooperative => PollFirst::Known,
-            Flavour::Plain => PollFirst::Unknown,
-        }
-    }
 
     fn build(self, sq_entries: u32, cq_entries: u32) -> io::Result<IoUring> {
         let mut builder = IoUring::builder();
@@ -109,7 +122,7 @@ impl Uring {
     pub(crate) fn new(config: &RingConfig) -> Result<Uring, BackendError> {
         let (ring, flavour) = build(config)?;
         probe::check_features(ring.params())?;
-        probe::check_operations(&ring.submitter())?;
+        let operations = probe::check_operations(&ring.submitter())?;
         let wait_flags = if ring.params().is_feature_no_iowait() {
             EnterFlags::GETEVENTS | EnterFlags::NO_IOWAIT
         } else {
@@ -129,7 +142,9 @@ impl Uring {
             ring,
             submitter: Some(submitter),
             flavour,
+            abilities: Abilities::of(flavour, &operations),
             wait_flags,
+            pool: None,
         };
         probe::round_trip(&mut uring)?;
         Ok(uring)
@@ -170,7 +185,7 @@ impl Uring {
 
 impl Backend for Uring {
     fn push(&mut self, entry: &Entry) -> bool {
-        let entry = translate(entry.kind, self.flavour.poll_first()).user_data(entry.token);
+        let entry = translate(entry.kind, self.abilities).user_data(entry.token);
         // SAFETY: the record that the entry describes keeps its addresses valid until the final completion.
         unsafe { self.submission().push(&entry) }.is_ok()
     }
@@ -218,6 +233,26 @@ impl Backend for Uring {
         !queue.is_empty() || queue.taskrun() || queue.cq_overflow()
     }
 
+    fn make_pool(&mut self, config: &BufferPoolConfig) -> io::Result<Rc<BufferPool>> {
+        debug_assert!(self.pool.is_none(), "a shard has one pool");
+        let pool = BufferPool::with_ring(config)?;
+        let ring = pool.ring().expect("made with a ring");
+        let (address, count) = ring.registration();
+        let submitter = self
+            .submitter
+            .as_ref()
+            .expect("the submitter lives as long as the ring");
+        // SAFETY: the ring lies at the start of a page, has that many entries, and is kept until it is unregistered. So
+        // are the buffers it names.
+        unsafe { submitter.register_buf_ring_with_flags(address, count, POOL_GROUP, 0) }?;
+        self.pool = Some(Rc::clone(&pool));
+        Ok(pool)
+    }
+
+    fn has_zero_copy(&self) -> bool {
+        self.abilities.zero_copy
+    }
+
     fn name(&self) -> &'static str {
         "io_uring"
     }
@@ -226,6 +261,10 @@ impl Backend for Uring {
 impl Drop for Uring {
     fn drop(&mut self) {
         if let Some(mut submitter) = self.submitter.take() {
+            if self.pool.is_some() {
+                // Only to give up the pages now rather than some time after the ring was closed.
+                submitter.unregister_buf_ring(POOL_GROUP).ok();
+            }
             // Fails where registering failed.
             submitter.unregister_ring_fd().ok();
         }
@@ -288,6 +327,9 @@ fn flags_of(flags: u32) -> Flags {
     if cqueue::sock_nonempty(flags) {
         seen = seen.with(Flags::SOCKET_NONEMPTY);
     }
+    if let Some(buffer) = cqueue::buffer_select(flags) {
+        seen = seen.with_buffer(BufferId(buffer));
+    }
     seen
 }
 
@@ -315,7 +357,9 @@ mod tests {
             ring,
             submitter: Some(submitter),
             flavour,
+            abilities: Abilities::of(flavour, &Probe::new()),
             wait_flags,
+            pool: None,
         };
         let mut seen = Vec::new();
         for token in 0..40 {
@@ -351,7 +395,7 @@ mod tests {
         let config = RingConfig {
             sq_entries: 4,
             cq_entries: 8,
-            worker_cpus: Vec::new(),
+            ..RingConfig::default()
         };
         let mut uring = Uring::new(&config).unwrap();
         for token in 0..40 {

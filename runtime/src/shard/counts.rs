@@ -16,6 +16,10 @@ pub struct ShardCounts {
     pub open_replies: usize,
     /// I/O operations the kernel, or the queue to it, holds; one of them is the doorbell's.
     pub live_operations: usize,
+    /// Receive buffers of the shard; zero until the first one is needed.
+    pub pool_total: usize,
+    /// Those of them that nobody holds.
+    pub pool_free: usize,
     /// Visits to the kernel.
     pub enters: u64,
     /// Panics of drops and wakers that the loop contained.
@@ -36,7 +40,10 @@ impl ShardCounts {
     pub fn current() -> Option<Self> {
         context::with(|shard| {
             let driver = shard.driver.borrow();
+            let (pool_total, pool_free) = driver.pool_counts();
             Self {
+                pool_total,
+                pool_free,
                 tasks: shard.tasks.borrow().len(),
                 timers: shard.timers.borrow().len(),
                 open_replies: shard.replies.borrow().open(),

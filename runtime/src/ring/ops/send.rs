@@ -6,7 +6,7 @@ use std::io;
 use crate::ring::backend::{EntryKind, Extent};
 use crate::ring::buffer::{BufResult, IoBuf, transfer_len};
 use crate::ring::op::{Operation, Outcome};
-use crate::ring::ops::recv::Received;
+use crate::ring::received::Received;
 use crate::ring::socket::Outbound;
 
 /// Sends once from a buffer.

@@ -10,7 +10,7 @@ use std::ptr;
 use crate::ring::backend::EntryKind;
 use crate::ring::buffer::{BufResult, IoBuf};
 use crate::ring::op::{Operation, Outcome};
-use crate::ring::ops::recv::Received;
+use crate::ring::received::Received;
 use crate::ring::socket::Outbound;
 
 /// The kernel takes at most this many pieces in one message.

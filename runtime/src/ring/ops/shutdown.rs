@@ -9,7 +9,7 @@ use std::net::Shutdown as Direction;
 
 use crate::ring::backend::EntryKind;
 use crate::ring::op::{Operation, Outcome};
-use crate::ring::ops::recv::Received;
+use crate::ring::received::Received;
 use crate::ring::socket::Outbound;
 
 /// Shuts down one or both directions of a socket.

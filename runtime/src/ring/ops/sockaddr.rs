@@ -1,6 +1,8 @@
-//! Internet addresses in the layout the kernel reads and writes.
+//! Internet addresses in the layout the kernel reads.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::net::SocketAddr;
+#[cfg(test)]
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 
 /// Room for a `sockaddr_in` or a `sockaddr_in6`.
 #[derive(Clone, Copy, Debug)]
@@ -11,11 +13,6 @@ pub(super) struct RawAddress {
 
 impl RawAddress {
     const SIZE: usize = size_of::<libc::sockaddr_in6>();
-
-    /// Space for an address of either family.
-    pub(super) const EMPTY: RawAddress = RawAddress {
-        bytes: [0; RawAddress::SIZE],
-    };
 
     /// Lays the address out, and tells how many bytes of the room it takes.
     pub(super) fn encode(address: SocketAddr) -> (RawAddress, libc::socklen_t) {
@@ -39,7 +36,8 @@ impl RawAddress {
         (RawAddress { bytes }, len)
     }
 
-    /// Reads the address, or `None` if it is of another family.
+    /// Reads the address back, or `None` if it is of another family.
+    #[cfg(test)]
     pub(super) fn decode(&self) -> Option<SocketAddr> {
         let [f0, f1, p0, p1, a0, a1, a2, a3, ..] = self.bytes;
         let port = u16::from_be_bytes([p0, p1]);
@@ -54,11 +52,6 @@ impl RawAddress {
             }
             _ => None,
         }
-    }
-
-    /// The room in bytes.
-    pub(super) fn capacity() -> libc::socklen_t {
-        libc::socklen_t::try_from(RawAddress::SIZE).expect("a small constant")
     }
 }
 
@@ -91,6 +84,7 @@ mod tests {
 
     #[test]
     fn foreign_families_have_no_internet_address() {
-        assert_eq!(RawAddress::EMPTY.decode(), None);
+        let bytes = [0; RawAddress::SIZE];
+        assert_eq!(RawAddress { bytes }.decode(), None);
     }
 }

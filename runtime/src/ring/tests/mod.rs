@@ -5,6 +5,7 @@ mod random;
 mod real;
 pub(super) mod records;
 mod refused;
+mod repeated;
 
 use std::cell::Cell;
 use std::sync::Arc;
