@@ -99,6 +99,7 @@ const DEPENDENCIES: [(&str, &[&str]); 3] = [
             "libc",
             "loom",
             "signal-hook",
+            "slab",
             "socket2",
         ],
     ),

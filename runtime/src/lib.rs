@@ -18,8 +18,8 @@
 //! # Ok::<(), greenroom_runtime::StartError>(())
 //! ```
 //!
-//! Reading order: [`task`], `shard`, `inject`, [`mesh`], `ring`, [`time`], [`net`], [`blocking`], [`fs`], [`signal`], then
-//! `launch` and `builder`.
+//! Reading order: [`task`], `shard`, `inject`, [`mesh`], `ring`, [`sync`], [`time`], [`net`], [`blocking`], [`fs`], [`signal`],
+//! then `launch` and `builder`.
 
 #![doc(test(attr(deny(warnings))))]
 #![warn(clippy::unwrap_used)]
@@ -41,6 +41,7 @@ mod rng;
 mod runtime;
 mod shard;
 pub mod signal;
+pub mod sync;
 mod sys;
 pub mod task;
 pub mod time;
