@@ -53,4 +53,4 @@ pub use ring::{BackendError, buffer};
 pub use rng::random;
 pub use runtime::{Handle, Runtime, ShutdownReport};
 pub use shard::{ShardCounts, ShardId, current_shard, extension};
-pub use task::{JoinError, JoinHandle, spawn, yield_now};
+pub use task::{JoinError, JoinHandle, RemoteJoinHandle, spawn, yield_now};

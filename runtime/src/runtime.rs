@@ -7,13 +7,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use futures_channel::oneshot;
-
+use crate::block_on;
 use crate::blocking::{self, BlockingCounts, BlockingHandle};
 use crate::mesh::team::Team;
 use crate::shard::{ShardId, context};
-use crate::task::JoinError;
-use crate::{block_on, spawn};
+use crate::task::{self, RemoteJoinHandle};
 
 /// How long jobs of the blocking pool get to finish when the shards have ended.
 const JOBS_LIMIT: Duration = Duration::from_secs(5);
@@ -235,11 +233,11 @@ impl Handle {
 
     /// Runs a future on a shard. The closure crosses; the future it makes need not be `Send`.
     ///
-    /// Dropping the returned future detaches the task, which goes on.
+    /// Dropping the returned handle detaches the task, which goes on.
     ///
     /// # Errors
-    /// The future resolves to a [`JoinError`] if the task panicked, or was cancelled because the shard shut down or
-    /// does not exist.
+    /// The handle resolves to a [`JoinError`](task::JoinError) if the task panicked, or was cancelled: by its handle, or
+    /// because the shard shut down or does not exist.
     ///
     /// # Examples
     /// ```
@@ -252,33 +250,17 @@ impl Handle {
     /// assert_eq!(there, Some(1.into()));
     /// # Ok::<(), greenroom_runtime::StartError>(())
     /// ```
-    pub fn spawn_on<S, F, Fut>(
+    pub fn spawn_on<F, Fut>(
         &self,
-        shard: S,
+        shard: impl Into<ShardId>,
         make: F,
-    ) -> impl Future<Output = Result<Fut::Output, JoinError>> + Send + use<S, F, Fut>
+    ) -> RemoteJoinHandle<Fut::Output>
     where
-        S: Into<ShardId>,
         F: FnOnce() -> Fut + Send + 'static,
         Fut: Future + 'static,
         Fut::Output: Send + 'static,
     {
-        let (sender, receiver) = oneshot::channel();
-        let work = move || {
-            let work = spawn(async move { make().await });
-            spawn(async move {
-                // Whoever awaited may be gone.
-                drop(sender.send(work.await));
-            })
-            .detach();
-        };
-        // A shard that is gone, or never was, drops the closure and with it the sender.
-        self.run(shard.into(), Box::new(work));
-        async move {
-            receiver
-                .await
-                .unwrap_or_else(|oneshot::Canceled| Err(JoinError::cancelled()))
-        }
+        task::spawn_on(self, shard.into(), task::Builder::new(), make)
     }
 
     /// Runs a closure that may block on a thread of the runtime's [blocking pool](crate::blocking).
@@ -286,7 +268,8 @@ impl Handle {
     /// As [`blocking::run`](crate::blocking::run), from any thread.
     ///
     /// # Errors
-    /// The future resolves to a [`JoinError`] if the closure panicked, or if the runtime shut down before it started.
+    /// The future resolves to a [`JoinError`](task::JoinError) if the closure panicked, or if the runtime shut down before it
+    /// started.
     ///
     /// # Cancel safety
     /// Dropping the future takes a job that has not started out of the line.

@@ -204,3 +204,72 @@ fn a_waiter_whose_waker_panics_does_not_take_the_shard_along() {
         assert_eq!(task.await.unwrap(), 3);
     });
 }
+
+#[test]
+fn a_remote_task_is_aborted_though_the_message_that_spawns_it_is_on_its_way() {
+    runtime(1).run_on(0, || async {
+        // To our own shard: nothing is taken from the injector before we give way.
+        let made = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let sets = made.clone();
+        let task = Handle::current().unwrap().spawn_on(0, move || async move {
+            sets.store(true, std::sync::atomic::Ordering::SeqCst);
+        });
+        assert_eq!(task.id(), None);
+        assert_eq!(task.abort_handle().id(), None);
+        task.abort();
+        assert!(task.await.unwrap_err().is_cancelled());
+        assert!(!made.load(std::sync::atomic::Ordering::SeqCst));
+    });
+}
+
+#[test]
+fn a_remote_task_is_known_and_aborted_from_any_thread() {
+    let runtime = runtime(2);
+    let task = task::Builder::new()
+        .name("far")
+        .spawn_on(runtime.handle(), 1, || async {
+            yield_now().await;
+            pending::<()>().await;
+        });
+    assert_eq!(task.shard(), 1.into());
+    let abort = task.abort_handle();
+    thread::spawn(move || abort.abort()).join().unwrap();
+    assert!(runtime.block_on(task).unwrap_err().is_cancelled());
+}
+
+#[test]
+fn a_remote_task_goes_on_when_its_handle_is_dropped() {
+    let runtime = runtime(2);
+    let (sender, done) = std::sync::mpsc::channel();
+    let task = runtime.handle().spawn_on(1, move || async move {
+        yield_now().await;
+        sender.send(task::id()).unwrap();
+    });
+    task.detach();
+    assert!(done.recv().unwrap().is_some());
+}
+
+#[test]
+fn a_remote_task_resolves_when_its_shard_is_gone_or_never_was() {
+    let other = runtime(1);
+    let first = runtime(2);
+    let handle = first.handle().clone();
+    let pending = handle.spawn_on(1, pending::<()>);
+    let nowhere = handle.spawn_on(7, || async {});
+    first.shutdown();
+    let late = handle.spawn_on(1, || async {});
+    late.abort();
+    for task in [pending, nowhere, late] {
+        assert!(other.block_on(task).unwrap_err().is_cancelled());
+    }
+}
+
+#[test]
+fn a_factory_that_panics_is_the_failure_of_its_task() {
+    let runtime = runtime(1);
+    let task = runtime
+        .handle()
+        .spawn_on(0, || -> std::future::Ready<()> { panic!("no future") });
+    let error = runtime.block_on(task).unwrap_err();
+    assert!(error.to_string().ends_with("no future"), "{error}");
+}

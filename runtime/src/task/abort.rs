@@ -1,6 +1,9 @@
 //! Cancelling a task from anywhere.
 
+use std::sync::Arc;
+
 use super::id::Id;
+use super::remote::Birth;
 use crate::shard::{context, registry};
 
 /// A handle that can only abort its task. It may be used on any thread, and keeps nothing alive.
@@ -19,12 +22,27 @@ use crate::shard::{context, registry};
 /// ```
 #[derive(Clone, Debug)]
 pub struct AbortHandle {
-    id: Id,
+    target: Target,
+}
+
+#[derive(Clone, Debug)]
+enum Target {
+    Task(Id),
+    /// Spawned from afar: its id may not be known yet.
+    Remote(Arc<Birth>),
 }
 
 impl AbortHandle {
-    pub(crate) fn new(id: Id) -> Self {
-        Self { id }
+    pub(super) fn of_task(id: Id) -> Self {
+        Self {
+            target: Target::Task(id),
+        }
+    }
+
+    pub(super) fn of_remote(birth: Arc<Birth>) -> Self {
+        Self {
+            target: Target::Remote(birth),
+        }
     }
 
     /// Cancels the task at its current await point: its future is dropped, and who joins it is told that it was
@@ -34,18 +52,24 @@ impl AbortHandle {
     /// On the task's shard the future is dropped within this call, or when its poll returns if it is the one that runs.
     /// From any other thread a message is sent, and the future is dropped when the shard takes it.
     pub fn abort(&self) {
-        abort(self.id);
+        match &self.target {
+            Target::Task(id) => abort(*id),
+            Target::Remote(birth) => birth.abort(),
+        }
     }
 
-    /// The task's id.
+    /// The task's id; `None` while a message that spawns it is on its way.
     #[must_use]
-    pub fn id(&self) -> Id {
-        self.id
+    pub fn id(&self) -> Option<Id> {
+        match &self.target {
+            Target::Task(id) => Some(*id),
+            Target::Remote(birth) => birth.id(),
+        }
     }
 }
 
 /// Aborts a task, wherever it lives.
-fn abort(id: Id) {
+pub(super) fn abort(id: Id) {
     let here = context::with(|shard| {
         let own = shard.number() == id.task().shard();
         if own {

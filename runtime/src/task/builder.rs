@@ -4,6 +4,9 @@ use std::borrow::Cow;
 
 use super::join::JoinHandle;
 use super::raw::TaskName;
+use super::remote::{self, RemoteJoinHandle};
+use crate::runtime::Handle;
+use crate::shard::ShardId;
 use crate::shard::context;
 
 /// What a task is to be, beside its future.
@@ -51,5 +54,20 @@ impl Builder {
         context::with(|shard| shard.spawn_named(future, name)).unwrap_or_else(|| {
             panic!("`task::Builder::spawn` was called on a thread that is no shard")
         })
+    }
+
+    /// Spawns a task on a shard of a runtime, as [`Handle::spawn_on`] does.
+    pub fn spawn_on<F, Fut>(
+        self,
+        runtime: &Handle,
+        shard: impl Into<ShardId>,
+        make: F,
+    ) -> RemoteJoinHandle<Fut::Output>
+    where
+        F: FnOnce() -> Fut + Send + 'static,
+        Fut: Future + 'static,
+        Fut::Output: Send + 'static,
+    {
+        remote::spawn_on(runtime, shard.into(), self, make)
     }
 }

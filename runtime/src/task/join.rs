@@ -7,9 +7,11 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use super::abort::AbortHandle;
+use super::coop;
 use super::id::Id;
 use super::raw::JoinRef;
 use super::state::Stage;
@@ -62,7 +64,7 @@ impl<T: 'static> JoinHandle<T> {
     /// A handle that can only abort the task, from anywhere.
     #[must_use]
     pub fn abort_handle(&self) -> AbortHandle {
-        AbortHandle::new(self.id())
+        AbortHandle::of_task(self.id())
     }
 
     /// The task's id.
@@ -88,19 +90,19 @@ impl<T: 'static> Future for JoinHandle<T> {
     type Output = Result<T, JoinError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let task = self.task();
-        if task.is_listed() {
-            task.set_joiner(cx.waker());
-            return Poll::Pending;
-        }
-        if task.stage() == Stage::Empty {
-            return Poll::Ready(Err(JoinError {
-                cause: Cause::Cancelled,
-            }));
-        }
-        // SAFETY: by the field's invariant the task's output type is `T`.
-        let outcome = unsafe { task.take_outcome::<T>() };
-        Poll::Ready(outcome.expect("a task that has ended is either empty or finished"))
+        coop::poll(cx, |cx| {
+            let task = self.task();
+            if task.is_listed() {
+                task.set_joiner(cx.waker());
+                return Poll::Pending;
+            }
+            if task.stage() == Stage::Empty {
+                return Poll::Ready(Err(JoinError::cancelled()));
+            }
+            // SAFETY: by the field's invariant the task's output type is `T`.
+            let outcome = unsafe { task.take_outcome::<T>() };
+            Poll::Ready(outcome.expect("a task that has ended is either empty or finished"))
+        })
     }
 }
 
@@ -114,6 +116,30 @@ impl<T> Drop for JoinHandle<T> {
 
 impl<T> Unpin for JoinHandle<T> {}
 
+/// What became of a task, from what its future returned or threw and what its drop threw.
+///
+/// Nothing that is not part of the outcome escapes from here, however it is dropped.
+pub(super) fn settle<T>(
+    polled: Result<T, Box<dyn Any + Send>>,
+    dropped: Option<Box<dyn Any + Send>>,
+) -> Result<T, JoinError> {
+    match (polled, dropped) {
+        (Ok(output), None) => Ok(output),
+        (Ok(output), Some(payload)) => {
+            // Who sees a panic is not to have an output as well.
+            if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(output))) {
+                discard_payload(another);
+            }
+            Err(JoinError::panicked(payload))
+        }
+        (Err(payload), None) => Err(JoinError::panicked(payload)),
+        (Err(payload), Some(another)) => {
+            discard_payload(another);
+            Err(JoinError::panicked(payload))
+        }
+    }
+}
+
 /// Why a task has no output.
 pub struct JoinError {
     cause: Cause,
@@ -121,13 +147,14 @@ pub struct JoinError {
 
 enum Cause {
     Cancelled,
-    Panicked(Box<dyn Any + Send>),
+    /// In a mutex that is never contended, so that the error is `Sync`, as most code wants errors to be.
+    Panicked(Mutex<Box<dyn Any + Send>>),
 }
 
 impl JoinError {
     pub(crate) fn panicked(payload: Box<dyn Any + Send>) -> Self {
         Self {
-            cause: Cause::Panicked(payload),
+            cause: Cause::Panicked(Mutex::new(payload)),
         }
     }
 
@@ -155,7 +182,9 @@ impl JoinError {
     /// Gives the error back when the task did not panic.
     pub fn try_into_panic(self) -> Result<Box<dyn Any + Send>, Self> {
         match self.cause {
-            Cause::Panicked(payload) => Ok(payload),
+            Cause::Panicked(payload) => {
+                Ok(payload.into_inner().unwrap_or_else(PoisonError::into_inner))
+            }
             Cause::Cancelled => Err(self),
         }
     }
@@ -206,6 +235,7 @@ impl fmt::Display for JoinError {
         match &self.cause {
             Cause::Cancelled => f.write_str("the task was cancelled before it finished"),
             Cause::Panicked(payload) => {
+                let payload = payload.lock().unwrap_or_else(PoisonError::into_inner);
                 write!(f, "the task panicked: {}", panic_text(payload.as_ref()))
             }
         }

@@ -24,6 +24,7 @@ pub(crate) mod coop;
 mod id;
 mod join;
 mod raw;
+mod remote;
 mod slots;
 mod state;
 mod waker;
@@ -37,6 +38,8 @@ pub(crate) use join::contain;
 pub use join::{JoinError, JoinHandle};
 pub use join::{discard_payload, panic_text};
 pub(crate) use raw::{Cleared, TaskName, TaskRef, new_task};
+pub use remote::RemoteJoinHandle;
+pub(crate) use remote::spawn_on;
 pub(crate) use slots::Tasks;
 pub(crate) use waker::task_waker;
 

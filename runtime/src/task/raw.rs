@@ -20,7 +20,7 @@ use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
 
 use super::id::{Id, TaskId};
-use super::join::{JoinError, discard_payload};
+use super::join::{JoinError, discard_payload, settle};
 use super::state::{Release, Stage, State};
 
 /// The untyped front of a cell.
@@ -288,17 +288,14 @@ unsafe fn poll<F: Future + 'static>(header: NonNull<Header>, cx: &mut Context<'_
         let future = unsafe { Pin::new_unchecked(future) };
         future.poll(cx)
     }));
-    let outcome = match polled {
+    let polled = match polled {
         Ok(Poll::Pending) => return false,
         Ok(Poll::Ready(output)) => Ok(output),
-        Err(payload) => Err(JoinError::panicked(payload)),
+        Err(payload) => Err(payload),
     };
     // SAFETY: same cell; the future is still initialised and no longer borrowed.
     let dropped = unsafe { clear::<F>(header) };
-    let outcome = match dropped {
-        None => outcome,
-        Some(payload) => Err(JoinError::panicked(payload)),
-    };
+    let outcome = settle(polled, dropped);
     let mut state = cell.header.state.get();
     if state.has_handle() {
         // SAFETY: the cell is empty (`clear` above), and only this thread touches it.
