@@ -36,6 +36,7 @@ runtime/src/ring/ops/message.rs: lays out control memory, owns the descriptors t
 runtime/src/ring/ops/open.rs: hands out the address of its path, owns the descriptor it is given
 runtime/src/ring/ops/path_call.rs: hands out the addresses of its paths
 runtime/src/ring/ops/pieces.rs: states the contract for lists of buffers
+runtime/src/ring/ops/pipe.rs: hands out the addresses of its buffers, notes what the kernel wrote
 runtime/src/ring/ops/poll.rs: implements the contract of operations; holds no address
 runtime/src/ring/ops/read_at.rs: hands out the address of its buffer, notes what the kernel wrote
 runtime/src/ring/ops/receive_message.rs: hands out the address of its message, notes what the kernel wrote

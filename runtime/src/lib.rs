@@ -19,7 +19,7 @@
 //! ```
 //!
 //! Reading order: [`task`], `shard`, `inject`, [`mesh`], `ring`, [`sync`], [`time`], [`net`], [`blocking`], [`fs`], [`signal`],
-//! then `launch` and `builder`.
+//! [`process`], then `launch` and `builder`.
 
 #![doc(test(attr(deny(warnings))))]
 #![warn(clippy::unwrap_used)]
@@ -36,6 +36,7 @@ mod launch;
 pub mod mesh;
 pub mod net;
 mod primitives;
+pub mod process;
 mod ring;
 mod rng;
 mod runtime;

@@ -1,4 +1,4 @@
-//! The system calls that do not go through a ring: the doorbell, CPU affinity, signals, a random seed, and what is tried
+//! The system calls that do not go through a ring: the doorbell, CPU affinity, signals, processes, a random seed, and what is tried
 //! on a socket without waiting.
 
 #![expect(unsafe_code, reason = "the only libc calls outside the ring")]
@@ -110,6 +110,29 @@ pub(crate) fn open_flags(fd: &OwnedFd) -> i32 {
     // SAFETY: takes no pointers.
     let flags = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETFL) };
     flags.max(0)
+}
+
+/// Sends a signal to a process. It is one that was not waited for, so the number is still its own.
+pub(crate) fn send_signal(process: u32, signal: i32) -> io::Result<()> {
+    let process = libc::pid_t::try_from(process).map_err(io::Error::other)?;
+    // SAFETY: takes no pointers.
+    match unsafe { libc::kill(process, signal) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// A descriptor that is readable once the process has ended. It is one that was not waited for, see [`send_signal`].
+pub(crate) fn open_process(process: u32) -> io::Result<OwnedFd> {
+    const FLAGS: libc::c_uint = 0;
+    // SAFETY: takes no pointers.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, process, FLAGS) };
+    let fd = RawFd::try_from(fd).map_err(io::Error::other)?;
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: just made, and owned by nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// A seed that differs from run to run.

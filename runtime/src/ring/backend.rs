@@ -132,6 +132,8 @@ pub(crate) enum EntryKind {
     Shutdown { fd: RawFd, how: i32 },
     /// Reads into memory from a file without a position. Completes with the count.
     Read { fd: RawFd, ptr: *mut u8, len: u32 },
+    /// Writes from memory to a file without a position. Completes with the count.
+    Write { fd: RawFd, ptr: *const u8, len: u32 },
     /// Waits until a file is readable.
     PollReadable { fd: RawFd },
     /// Waits until a file is writable.

@@ -73,6 +73,7 @@ pub(super) fn translate(kind: EntryKind, abilities: Abilities) -> squeue::Entry 
             .build(),
         EntryKind::Shutdown { fd, how } => opcode::Shutdown::new(Fd(fd), how).build(),
         EntryKind::Read { fd, ptr, len } => opcode::Read::new(Fd(fd), ptr, len).build(),
+        EntryKind::Write { fd, ptr, len } => opcode::Write::new(Fd(fd), ptr, len).build(),
         EntryKind::PollReadable { fd } => poll(fd, libc::POLLIN),
         EntryKind::PollWritable { fd } => poll(fd, libc::POLLOUT),
         EntryKind::Cancel { target } => opcode::AsyncCancel::new(target).build(),

@@ -14,6 +14,7 @@ use signal_hook::iterator::{Handle, Signals};
 use signal_hook::low_level::emulate_default_handler;
 
 use super::SignalKind;
+use crate::process::reaper;
 use crate::shard::context;
 use crate::sys;
 use crate::task::contain;
@@ -38,6 +39,15 @@ struct Listeners {
 
 /// Adds a listener; the first one starts the hub.
 pub(super) fn listen(kind: SignalKind, sender: mpsc::Sender<SignalKind>) -> io::Result<()> {
+    add(kind, Some(sender))
+}
+
+/// Sees to it that the [`reaper`] hears of the end of children from now on.
+pub(crate) fn tell_reaper() -> io::Result<()> {
+    add(SignalKind::CHILD, None)
+}
+
+fn add(kind: SignalKind, sender: Option<mpsc::Sender<SignalKind>>) -> io::Result<()> {
     check(kind)?;
     let mut hub = lock();
     let hub = match &mut *hub {
@@ -56,7 +66,7 @@ pub(super) fn listen(kind: SignalKind, sender: mpsc::Sender<SignalKind>) -> io::
     if let Some(listeners) = hub.signals.get_mut(&kind) {
         // Whoever makes a new listener for each wait must not make the list grow.
         listeners.senders.retain(|known| !known.is_closed());
-        listeners.senders.push(sender);
+        listeners.senders.extend(sender);
     }
     Ok(())
 }
@@ -83,7 +93,11 @@ fn start() -> io::Result<Hub> {
         .spawn(move || {
             let _still_pinned = cpus.map(|cpus| sys::allow(&cpus));
             for signal in signals.forever() {
-                contain(|| arrived(SignalKind::from_raw(signal)));
+                let kind = SignalKind::from_raw(signal);
+                if kind == SignalKind::CHILD {
+                    reaper::sweep();
+                }
+                contain(|| arrived(kind));
             }
         })?;
     Ok(Hub {

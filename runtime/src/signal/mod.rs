@@ -20,6 +20,7 @@
 mod hub;
 mod kind;
 
+pub(crate) use hub::tell_reaper;
 pub use kind::SignalKind;
 
 use std::fmt;

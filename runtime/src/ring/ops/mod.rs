@@ -9,6 +9,7 @@ pub(crate) mod message;
 pub(crate) mod open;
 pub(crate) mod path_call;
 pub(crate) mod pieces;
+pub(crate) mod pipe;
 pub(crate) mod poll;
 pub(crate) mod read_at;
 pub(crate) mod receive_message;
