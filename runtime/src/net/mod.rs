@@ -4,7 +4,7 @@
 //! connect is an operation of that shard's ring. Buffers are passed by value and come back with the result, see
 //! [`buffer`](crate::buffer).
 //!
-//! Reading order: [`ToSocketAddr`], [`TcpListener`], [`TcpStream`], and [`OwnedReadHalf`] with [`OwnedWriteHalf`] for
+//! Reading order: [`ToSocketAddr`] and [`ToTargets`], [`TcpListener`], [`TcpStream`], [`Connector`], and [`OwnedReadHalf`] with [`OwnedWriteHalf`] for
 //! reading and writing at the same time. Then what keeps the borders of messages: [`UdpSocket`] and [`UnixDatagram`].
 //!
 //! # Examples
@@ -39,8 +39,11 @@
 
 mod acceptor;
 mod address;
+mod connect;
 mod datagram;
+mod race;
 mod receiver;
+mod resolve;
 mod split;
 mod tcp_listener;
 mod tcp_stream;
@@ -53,7 +56,9 @@ mod unix;
 mod zero_copy;
 
 pub use self::address::ToSocketAddr;
+pub use self::connect::{ConnectError, Connector};
 pub use self::datagram::Datagram;
+pub use self::resolve::{LookupError, Targets, ToTargets, lookup_host};
 pub use self::split::{OwnedReadHalf, OwnedWriteHalf, ReuniteError};
 pub use self::tcp_listener::TcpListener;
 pub use self::tcp_stream::TcpStream;

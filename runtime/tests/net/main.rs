@@ -1,5 +1,6 @@
 //! Sockets, through the public API.
 
+mod connect;
 mod support;
 mod udp;
 mod unix_datagram;
