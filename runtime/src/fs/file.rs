@@ -4,11 +4,12 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::Arc;
 
-use super::error::{FileError, Name, is_interrupted};
+use super::error::{FileError, Name, is_interrupted, raw_os_error};
 use super::metadata::{DirectAlignment, Metadata};
 use super::options::OpenOptions;
-use super::transfer;
+use super::{pool, transfer};
 use crate::buffer::{BufResult, IoBuf, IoBufMut};
 use crate::ring::Op;
 use crate::ring::backend::SyncScope;
@@ -373,8 +374,19 @@ impl File {
     /// Safe: it happens or it does not.
     pub async fn set_len(&self, len: u64) -> io::Result<()> {
         transfer::check_range(self, "set the length of", 0, len)?;
-        self.call("set the length of", FileRequest::SetLen(len))
-            .await
+        let operation = "set the length of";
+        let refused = match self.call(operation, FileRequest::SetLen(len)).await {
+            Err(error) if raw_os_error(&error) == Some(libc::EINVAL) => error,
+            ended => return ended,
+        };
+        // Kernels before 6.9 say this of an operation they do not know; and the call itself says it of a file that is
+        // not open for writing. Asking again, outside of the ring, tells which it was.
+        let Ok(fd) = self.open.as_fd().try_clone_to_owned() else {
+            return Err(refused);
+        };
+        let file = Arc::new(std::fs::File::from(fd));
+        let result = pool::call(move || file.set_len(len)).await;
+        result.map_err(|cause| self.error(operation, cause).into())
     }
 
     /// Asks what is known about the file.

@@ -29,20 +29,23 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod dir;
 mod error;
 mod file;
 mod metadata;
 mod options;
 mod paths;
+mod pool;
 mod transfer;
 mod whole;
 
+pub use self::dir::{DirEntry, ReadDir, read_dir, remove_dir_all};
 pub use self::error::{FileError, raw_os_error};
 pub use self::file::File;
 pub use self::metadata::{DirectAlignment, FileType, Metadata};
 pub use self::options::OpenOptions;
 pub use self::paths::{
-    create_dir, create_dir_all, exists, hard_link, metadata, remove_dir, remove_file, rename,
-    symlink, symlink_metadata,
+    canonicalize, copy, create_dir, create_dir_all, exists, hard_link, metadata, read_link,
+    remove_dir, remove_file, rename, set_permissions, symlink, symlink_metadata,
 };
 pub use self::whole::{read, read_to_string, write};

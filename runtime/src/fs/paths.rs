@@ -1,11 +1,13 @@
 //! What can be done with paths.
 
 use std::ffi::CString;
+use std::fs::Permissions;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::{FileError, Name, is_interrupted, path_of, system_path};
 use super::metadata::Metadata;
+use super::pool;
 use crate::ring::Op;
 use crate::ring::ops::path_call::{PathCall, PathRequest};
 use crate::ring::ops::stat::{Stat, StatTarget};
@@ -202,6 +204,86 @@ pub async fn create_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Finds the absolute path of a file, without symbolic links on the way.
+///
+/// # Errors
+///
+/// What the system reports: that there is no such file, or that the way to it is barred.
+///
+/// # Cancel safety
+///
+/// Safe.
+pub async fn canonicalize(path: impl AsRef<Path>) -> io::Result<PathBuf> {
+    on_pool("canonicalize", path.as_ref(), |path| {
+        std::fs::canonicalize(path)
+    })
+    .await
+}
+
+/// Returns where a symbolic link leads to.
+///
+/// # Errors
+///
+/// What the system reports, for example that it is no symbolic link.
+///
+/// # Cancel safety
+///
+/// Safe.
+pub async fn read_link(path: impl AsRef<Path>) -> io::Result<PathBuf> {
+    on_pool("read link", path.as_ref(), |path| std::fs::read_link(path)).await
+}
+
+/// Sets who may do what with a file.
+///
+/// # Errors
+///
+/// What the system reports, for example that the file belongs to somebody else.
+///
+/// # Cancel safety
+///
+/// Safe: it happens or it does not, perhaps after the future was dropped.
+pub async fn set_permissions(path: impl AsRef<Path>, permissions: Permissions) -> io::Result<()> {
+    on_pool("set the permissions of", path.as_ref(), move |path| {
+        std::fs::set_permissions(path, permissions.clone())
+    })
+    .await
+}
+
+/// Copies the contents and permissions of a file to another, which is made or replaced. Returns the number of bytes.
+///
+/// The system copies within the file system where it can.
+///
+/// # Errors
+///
+/// What the system reports. The other file may have been made, and hold a part of the contents.
+///
+/// # Cancel safety
+///
+/// Not safe: once begun it goes on after the future was dropped.
+pub async fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<u64> {
+    let (from, to) = (from.as_ref(), to.as_ref());
+    system_path("copy", from)?;
+    system_path("copy", to)?;
+    let paths = (from.to_owned(), to.to_owned());
+    let result = pool::call(move || std::fs::copy(&paths.0, &paths.1)).await;
+    result.map_err(|cause| {
+        let error = FileError::new("copy", Name::Path(from.to_owned()), cause);
+        error.to(to.to_owned()).into()
+    })
+}
+
+/// Runs a call about one path on the pool.
+async fn on_pool<T: Send + 'static>(
+    operation: &'static str,
+    path: &Path,
+    call: impl Fn(&Path) -> io::Result<T> + Clone + Send + 'static,
+) -> io::Result<T> {
+    system_path(operation, path)?;
+    let owned = path.to_owned();
+    let result = pool::call(move || call(&owned)).await;
+    result.map_err(|cause| FileError::new(operation, Name::Path(path.to_owned()), cause).into())
 }
 
 async fn is_dir(path: &Path) -> bool {
