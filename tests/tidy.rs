@@ -15,6 +15,7 @@ use blank::blank_text;
 /// Files that may contain the keyword `unsafe`, and what for. Adding one is a decision about safety: keep it small.
 const UNSAFE_FILES: &str = "
 benches/messages.rs: counts what the allocator is asked for
+runtime/src/fs/aligned.rs: owns memory of a chosen alignment
 runtime/src/inject/queue.rs: owns nodes from push to drain
 runtime/src/mesh/cross.rs: asserts `Send` for what was proved `Send` when it was wrapped
 runtime/src/mesh/record.rs: reads a record back as the type its vtable was made for

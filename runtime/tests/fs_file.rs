@@ -22,7 +22,7 @@ where
 
 /// Waits until the shard has no operation left but its doorbell.
 async fn quiet() {
-    for _ in 0..100_000 {
+    for _ in 0..1_000_000 {
         if ShardCounts::current().unwrap().live_operations == 1 {
             return;
         }

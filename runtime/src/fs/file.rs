@@ -22,7 +22,8 @@ use crate::sys;
 ///
 /// Reads and writes say where in the file they act, so any number of them can run at the same time: there is no
 /// position to share. They take a buffer by value and give it back with the result. To read or write a file from its
-/// start to its end, use streams.
+/// start to its end, use
+/// [`FileReader`](super::FileReader) and [`FileWriter`](super::FileWriter).
 ///
 /// Dropping the file closes it without waiting, and without anybody learning how that ended: use
 /// [`close`](Self::close) to know.
@@ -423,6 +424,22 @@ impl File {
         let File { open, name, .. } = self;
         let closed = open.close().await;
         closed.map_err(|cause| FileError::new("close", name, cause).into())
+    }
+
+    /// Returns what reads and writes have to be aligned to, if the file was opened for direct transfers.
+    ///
+    /// `None` as well if the file system does not tell: multiples of 4096 are then enough in most places.
+    #[must_use]
+    pub fn direct_alignment(&self) -> Option<DirectAlignment> {
+        match self.direct {
+            Direct::Aligned(alignment) => Some(alignment),
+            Direct::No | Direct::Unknown => None,
+        }
+    }
+
+    /// Whether every write goes to the end.
+    pub(super) fn is_append(&self) -> bool {
+        self.is_append
     }
 
     pub(super) fn error(&self, operation: &'static str, cause: io::Error) -> FileError {

@@ -8,7 +8,8 @@
 //! * Buffers are passed by value and come back with the result, see [`buffer`](crate::buffer).
 //! * Errors name the operation and the path, see [`FileError`].
 //!
-//! Reading order: [`FileError`], [`OpenOptions`], [`File`], [`Metadata`], then the functions.
+//! Reading order: [`FileError`], [`OpenOptions`], [`File`], [`Metadata`], the functions, then [`AlignedBuf`] for direct
+//! transfers, and [`FileReader`] and [`FileWriter`] for files from start to end.
 //!
 //! # Examples
 //!
@@ -18,7 +19,7 @@
 //! let runtime = Builder::new().shards(1).start()?;
 //! # let dir = std::env::temp_dir().join(format!("greenroom-fs-{}", std::process::id()));
 //! # let remove = dir.clone();
-//! runtime.run_on(0, || async {
+//! runtime.run_on(0, move || async move {
 //!     fs::create_dir_all(dir.join("a/b")).await?;
 //!     fs::write(dir.join("a/b/note"), "42").await?;
 //!     fs::rename(dir.join("a/b/note"), dir.join("note")).await?;
@@ -29,6 +30,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod aligned;
 mod dir;
 mod error;
 mod file;
@@ -36,9 +38,11 @@ mod metadata;
 mod options;
 mod paths;
 mod pool;
+mod stream;
 mod transfer;
 mod whole;
 
+pub use self::aligned::{AlignedBuf, AlignedBufError};
 pub use self::dir::{DirEntry, ReadDir, read_dir, remove_dir_all};
 pub use self::error::{FileError, raw_os_error};
 pub use self::file::File;
@@ -48,4 +52,5 @@ pub use self::paths::{
     canonicalize, copy, create_dir, create_dir_all, exists, hard_link, metadata, read_link,
     remove_dir, remove_file, rename, set_permissions, symlink, symlink_metadata,
 };
+pub use self::stream::{FileReader, FileWriter, StreamOptions};
 pub use self::whole::{read, read_to_string, write};

@@ -118,7 +118,7 @@ impl OpenOptions {
 
     /// Sets whether transfers go past the page cache (`O_DIRECT`).
     ///
-    /// They then have to be aligned, see `AlignedBuf`.
+    /// They then have to be aligned, see [`AlignedBuf`](super::AlignedBuf).
     pub fn direct(&mut self, direct: bool) -> &mut OpenOptions {
         self.flags &= !libc::O_DIRECT;
         if direct {

@@ -334,7 +334,7 @@ async fn write_pieces<B: IoBuf>(
 }
 
 /// A write that writes nothing would be repeated for ever.
-fn nothing_is_an_error(count: usize) -> io::Result<usize> {
+pub(super) fn nothing_is_an_error(count: usize) -> io::Result<usize> {
     if count == 0 {
         return Err(io::Error::new(
             io::ErrorKind::WriteZero,

@@ -29,7 +29,7 @@ const GUESS: usize = 8 * 1024;
 /// let runtime = Builder::new().shards(1).start()?;
 /// # let path = std::env::temp_dir().join(format!("greenroom-whole-{}", std::process::id()));
 /// # let remove = path.clone();
-/// runtime.run_on(0, || async {
+/// runtime.run_on(0, move || async move {
 ///     fs::write(&path, "first line\n").await?;
 ///     assert_eq!(fs::read(&path).await?, b"first line\n");
 ///     assert_eq!(fs::read_to_string(&path).await?, "first line\n");
