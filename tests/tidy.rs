@@ -97,6 +97,7 @@ const DEPENDENCIES: [(&str, &[&str]); 3] = [
             "crossbeam-deque",
             "futures-channel",
             "futures-core",
+            "futures-util",
             "io-uring",
             "libc",
             "loom",

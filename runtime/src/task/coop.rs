@@ -175,13 +175,13 @@ pub async fn unconstrained<F: IntoFuture>(future: F) -> F::Output {
 }
 
 /// While this lives, the running task has no budget to keep to.
-struct Lifted {
+pub(super) struct Lifted {
     /// `None` on a thread that is no shard.
     left: Option<u32>,
 }
 
 impl Lifted {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             left: context::with(|shard| shard.budget().left.replace(UNLIMITED)),
         }

@@ -23,8 +23,11 @@ mod builder;
 pub(crate) mod coop;
 mod id;
 mod join;
+mod local;
 mod raw;
 mod remote;
+mod select;
+mod set;
 mod slots;
 mod state;
 mod waker;
@@ -37,11 +40,18 @@ pub(crate) use id::TaskId;
 pub(crate) use join::contain;
 pub use join::{JoinError, JoinHandle};
 pub use join::{discard_payload, panic_text};
+pub use local::{AccessError, LocalKey, LocalValue};
 pub(crate) use raw::{Cleared, TaskName, TaskRef, new_task};
 pub use remote::RemoteJoinHandle;
 pub(crate) use remote::spawn_on;
+#[doc(hidden)]
+pub use select::first_branch;
+pub use set::JoinSet;
 pub(crate) use slots::Tasks;
 pub(crate) use waker::task_waker;
+
+#[doc(no_inline)]
+pub use futures_util::{join, try_join};
 
 use std::cell::Cell;
 use std::pin::Pin;
