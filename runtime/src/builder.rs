@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::blocking::pool::PoolConfig;
 use crate::error::StartError;
 use crate::launch;
+use crate::observe::hooks::Hooks;
 use crate::ring::RingConfig;
 use crate::runtime::Runtime;
 use crate::shard::ShardId;
@@ -35,6 +36,7 @@ pub struct Builder {
     pub(crate) float_lane: bool,
     pub(crate) blocking: PoolConfig,
     pub(crate) on_shard_start: Option<StartHook>,
+    pub(crate) hooks: Hooks,
 }
 
 /// Called on each shard before any of them runs.
@@ -62,6 +64,7 @@ impl Builder {
             float_lane: true,
             blocking: PoolConfig::default(),
             on_shard_start: None,
+            hooks: Hooks::default(),
         }
     }
 

@@ -13,6 +13,7 @@ use crate::builder::{Builder, StartHook};
 use crate::error::{StartError, StartErrorKind};
 use crate::float::board::Board;
 use crate::mesh::team::Team;
+use crate::observe::hooks::ShardMoment;
 use crate::ring::{BufferPoolConfig, Effects};
 use crate::runtime::Runtime;
 use crate::shard::registry::Lease;
@@ -43,9 +44,7 @@ pub(crate) fn start(builder: &Builder) -> Result<Runtime, StartError> {
             cpus.len()
         ));
     }
-    let leases: Option<Vec<Lease>> = (0..count).map(|_| Lease::take()).collect();
-    let leases =
-        leases.ok_or_else(|| StartError::new(StartErrorKind::TooManyShards { asked: count }))?;
+    let leases = lease(count)?;
     let numbers = leases.iter().map(Lease::number).collect();
     let pool = pool(builder, &cpus);
     let (board, lanes) = Board::new(count, builder.float_lane);
@@ -69,6 +68,7 @@ pub(crate) fn start(builder: &Builder) -> Result<Runtime, StartError> {
             ring: ring.clone(),
             seed,
             spin: builder.spin,
+            hooks: builder.hooks.clone().into_option(),
         };
         let order = Order {
             config,
@@ -115,6 +115,12 @@ fn pool(builder: &Builder, cpus: &[usize]) -> Pool {
         cpus: cpus.to_vec(),
         ..builder.blocking.clone()
     })
+}
+
+/// Takes a number for each shard.
+fn lease(count: usize) -> Result<Vec<Lease>, StartError> {
+    let leases: Option<Vec<Lease>> = (0..count).map(|_| Lease::take()).collect();
+    leases.ok_or_else(|| StartError::new(StartErrorKind::TooManyShards { asked: count }))
 }
 
 fn check(builder: &Builder, count: usize) -> Result<(), StartError> {
@@ -207,6 +213,7 @@ fn run(order: Order) {
     let torn_down = catch_unwind(AssertUnwindSafe(|| {
         shard.tear_down(&mut inbound, &mut effects);
     }));
+    shard.hook_shard(ShardMoment::Stop);
     drop(entered);
     if let Err(payload) = torn_down {
         team.stop(Some(payload));

@@ -35,6 +35,7 @@ mod inject;
 mod launch;
 pub mod mesh;
 pub mod net;
+mod observe;
 mod primitives;
 pub mod process;
 mod ring;

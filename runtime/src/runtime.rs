@@ -250,6 +250,7 @@ impl Handle {
     /// assert_eq!(there, Some(1.into()));
     /// # Ok::<(), greenroom_runtime::StartError>(())
     /// ```
+    #[track_caller]
     pub fn spawn_on<F, Fut>(
         &self,
         shard: impl Into<ShardId>,
@@ -260,7 +261,7 @@ impl Handle {
         Fut: Future + 'static,
         Fut::Output: Send + 'static,
     {
-        task::spawn_on(self, shard.into(), task::Builder::new(), make)
+        task::spawn_on(self, shard.into(), task::Origin::here(), make)
     }
 
     /// Runs a closure that may block on a thread of the runtime's [blocking pool](crate::blocking).

@@ -1,13 +1,13 @@
 //! Waiting, from anywhere, for work that any shard may do.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use futures_channel::oneshot;
 
 use super::board::Work;
-use crate::task::{JoinError, coop, spawn};
+use crate::task::{JoinError, Origin, contained, coop, spawn_from};
 
 /// Waits for the result of work that any shard may do. `Send`, unlike a [`JoinHandle`](crate::JoinHandle).
 ///
@@ -40,6 +40,7 @@ impl<T> Future for FloatHandle<T> {
 }
 
 /// Work that makes a future on whatever shard takes it, and keeps it there.
+#[track_caller]
 pub(super) fn birth<F, Fut>(make: F) -> (Work, FloatHandle<Fut::Output>)
 where
     F: FnOnce() -> Fut + Send + 'static,
@@ -47,14 +48,14 @@ where
     Fut::Output: Send + 'static,
 {
     let (sender, receiver) = oneshot::channel();
+    let place = Location::caller();
     let work = move || {
-        // The factory runs inside the task: its panic is the task's.
-        let born = spawn(async move { make().await });
-        spawn(async move {
-            // Whoever awaited may be gone.
-            drop(sender.send(born.await));
-        })
-        .detach();
+        let task = spawn_from(Origin::at(place), async move {
+            let outcome = contained(make).await;
+            // Whoever awaited may be gone: then the outcome is dropped here, at home.
+            drop(sender.send(outcome));
+        });
+        task.detach();
     };
     (Box::new(work), FloatHandle { receiver })
 }

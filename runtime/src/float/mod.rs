@@ -137,6 +137,7 @@ impl Handle {
     /// assert_eq!(runtime.block_on(handle).unwrap(), 42);
     /// # Ok::<(), greenroom_runtime::StartError>(())
     /// ```
+    #[track_caller]
     pub fn spawn_anywhere<F, Fut>(&self, make: F) -> FloatHandle<Fut::Output>
     where
         F: FnOnce() -> Fut + Send + 'static,

@@ -28,6 +28,7 @@ use futures_channel::oneshot;
 
 use super::record::Record;
 use crate::shard::{Shard, ShardId, ShardNumber, context, registry};
+use crate::task::Origin;
 
 /// Words of a value that is stored in the slot itself; larger ones are boxed.
 const INLINE_WORDS: usize = 4;
@@ -285,7 +286,7 @@ impl<T: 'static> ReplySlot<T> {
                         drop(sender.send(value));
                     }
                 };
-                context::with(|shard| shard.spawn(courier).detach());
+                context::with(|shard| shard.spawn(Origin::here(), courier).detach());
             });
             if let Some(shared) = registry::shared(place.shard) {
                 // A shard that is gone drops the job, and with it the sender, which resolves the receiver.

@@ -43,6 +43,7 @@ use crate::mesh::reply::Replies;
 use crate::mesh::resident::Residents;
 use crate::mesh::ring::Consumer;
 use crate::mesh::team::Team;
+use crate::observe::hooks::Hooks;
 use crate::ring::{Driver, RingConfig};
 use crate::rng::Rng;
 use crate::sys;
@@ -75,6 +76,7 @@ pub(crate) struct Shard {
     links: Box<[RefCell<Link>]>,
     /// This shard's end of the float lane.
     float: Lane,
+    hooks: Option<Box<Hooks>>,
     /// Peers with something to publish, or with someone waiting for room.
     touched: RefCell<Vec<ShardId>>,
     residents: RefCell<Residents>,
@@ -109,6 +111,7 @@ pub(crate) struct ShardConfig {
     pub(crate) ring: RingConfig,
     pub(crate) seed: u64,
     pub(crate) spin: Duration,
+    pub(crate) hooks: Option<Box<Hooks>>,
 }
 
 /// The receiving ends of a shard's rings, held by its loop alone.
@@ -131,6 +134,7 @@ impl Shard {
             id: config.id,
             links: links.collect(),
             float: Lane::new(config.lane),
+            hooks: config.hooks,
             team: config.team,
             doorbell: Some(doorbell),
             doorbell_leaked: Cell::new(false),

@@ -7,11 +7,28 @@ use std::time::Duration;
 
 use super::Shard;
 use crate::float::Help;
+use crate::observe::hooks::ShardMoment;
 use crate::ring::{Effects, Wait};
 
 impl Shard {
-    /// Nothing is ready: sleep until a completion, a doorbell or a timer; spin first if that was asked for.
+    /// Nothing is ready: rest, and tell those who want to know.
     pub(super) fn park(&self, effects: &mut Effects) {
+        if self.hooks().is_some() {
+            self.hook_shard(ShardMoment::Park);
+            // What the hook did leaves before the sleep, as if a task had done it.
+            self.bury_all();
+            self.publish();
+        }
+        if self.is_idle() {
+            self.rest(effects);
+        } else {
+            self.enter(Wait::Poll, effects);
+        }
+        self.hook_shard(ShardMoment::Unpark);
+    }
+
+    /// Sleeps until a completion, a doorbell or a timer; spins first if that was asked for.
+    fn rest(&self, effects: &mut Effects) {
         let next = self.timers.borrow_mut().next_deadline_ns();
         let wait = next.map(|next| Duration::from_nanos(next.saturating_sub(self.clock.now_ns())));
         if wait == Some(Duration::ZERO) {

@@ -15,10 +15,11 @@ use crate::mesh::reply::Replies;
 use crate::mesh::resident::Residents;
 use crate::mesh::ring::Producer;
 use crate::mesh::team::Team;
+use crate::observe::hooks::{Hooks, TaskMoment};
 use crate::ring::Driver;
 use crate::rng::Rng;
 use crate::task::coop::Budget;
-use crate::task::{Cleared, Id, JoinHandle, TaskName, TaskRef, new_task};
+use crate::task::{Cleared, Id, JoinHandle, Origin, TaskRef, new_task};
 use crate::time::Timers;
 
 /// What the rest of the runtime asks of the current shard.
@@ -42,6 +43,11 @@ impl Shard {
 
     pub(super) fn doorbell(&self) -> &OwnedFd {
         self.doorbell.as_ref().expect("taken out by drop alone")
+    }
+
+    #[inline]
+    pub(crate) fn hooks(&self) -> Option<&Hooks> {
+        self.hooks.as_deref()
     }
 
     pub(crate) fn float(&self) -> &Lane {
@@ -144,15 +150,7 @@ impl Shard {
         self.tasks.borrow_mut().wake(slot, generation);
     }
 
-    pub(crate) fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
-    where
-        F: Future + 'static,
-        F::Output: 'static,
-    {
-        self.spawn_named(future, None)
-    }
-
-    pub(crate) fn spawn_named<F>(&self, future: F, name: Option<TaskName>) -> JoinHandle<F::Output>
+    pub(crate) fn spawn<F>(&self, origin: Origin, future: F) -> JoinHandle<F::Output>
     where
         F: Future + 'static,
         F::Output: 'static,
@@ -169,7 +167,7 @@ impl Shard {
                 break id;
             }
         };
-        let (mut listed, handle) = new_task(id, name, future);
+        let (mut listed, handle) = new_task(id, origin, future);
         let handle = JoinHandle::new(handle);
         if self.closing.get() {
             self.drop_future(&mut listed);
@@ -180,6 +178,7 @@ impl Shard {
         let generation = id.task().generation();
         self.shared().wakes.set_generation(slot, generation);
         self.tasks.borrow_mut().insert(listed);
+        self.hook_task(TaskMoment::Spawn, |shard| handle.info(shard));
         handle
     }
 
@@ -216,6 +215,7 @@ impl Shard {
     /// Takes a lent task, whose future is gone, off the table.
     pub(super) fn end(&self, task: TaskRef) {
         self.tasks.borrow_mut().remove(task.id().slot());
+        self.hook_task(TaskMoment::Terminate, |shard| task.info(shard));
         self.unlist(task);
     }
 

@@ -8,6 +8,7 @@ use std::task::Context;
 use super::{Inbound, Shard, ShardId};
 use crate::mesh::record::{self, Arrival};
 use crate::mesh::ring::Consumer;
+use crate::observe::hooks::TaskMoment;
 use crate::ring::{Effects, Wait};
 use crate::task::{TaskRef, task_waker};
 
@@ -50,7 +51,7 @@ impl Shard {
     }
 
     /// Whether there is nothing to do that this shard knows of.
-    fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         !self.has_ready_tasks() && !self.unfinished.get() && !self.float.has_work()
     }
 
@@ -128,10 +129,12 @@ impl Shard {
 
     fn run_task(&self, mut task: TaskRef) {
         let waker = task_waker(task.id());
+        self.hook_task(TaskMoment::BeforePoll, |shard| task.info(shard));
         self.budget.refill();
         self.running.set(Some(task.unique_id()));
         let ended = task.poll(&mut Context::from_waker(&waker));
         self.running.set(None);
+        self.hook_task(TaskMoment::AfterPoll, |shard| task.info(shard));
         if ended {
             return self.end(task);
         }

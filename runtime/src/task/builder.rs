@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::join::JoinHandle;
-use super::raw::TaskName;
+use super::origin::Origin;
 use super::remote::{self, RemoteJoinHandle};
 use crate::runtime::Handle;
 use crate::shard::ShardId;
@@ -50,13 +50,14 @@ impl Builder {
         F: Future + 'static,
         F::Output: 'static,
     {
-        let name = self.name.map(TaskName::new);
-        context::with(|shard| shard.spawn_named(future, name)).unwrap_or_else(|| {
+        let origin = Origin::here().named(self.name);
+        context::with(|shard| shard.spawn(origin, future)).unwrap_or_else(|| {
             panic!("`task::Builder::spawn` was called on a thread that is no shard")
         })
     }
 
     /// Spawns a task on a shard of a runtime, as [`Handle::spawn_on`] does.
+    #[track_caller]
     pub fn spawn_on<F, Fut>(
         self,
         runtime: &Handle,
@@ -68,6 +69,7 @@ impl Builder {
         Fut: Future + 'static,
         Fut::Output: Send + 'static,
     {
-        remote::spawn_on(runtime, shard.into(), self, make)
+        let origin = Origin::here().named(self.name);
+        remote::spawn_on(runtime, shard.into(), origin, make)
     }
 }

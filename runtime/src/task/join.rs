@@ -13,8 +13,10 @@ use std::task::{Context, Poll};
 use super::abort::AbortHandle;
 use super::coop;
 use super::id::Id;
+use super::origin::Info;
 use super::raw::JoinRef;
 use super::state::Stage;
+use crate::shard::ShardId;
 
 /// An owned permission to wait for a task's output.
 ///
@@ -40,6 +42,10 @@ impl<T: 'static> JoinHandle<T> {
             task: Some(task),
             output: PhantomData,
         }
+    }
+
+    pub(crate) fn info(&self, shard: ShardId) -> Info<'_> {
+        self.task().info(shard)
     }
 
     fn task(&self) -> &JoinRef {

@@ -24,6 +24,7 @@ pub(crate) mod coop;
 mod id;
 mod join;
 mod local;
+mod origin;
 mod raw;
 mod remote;
 mod select;
@@ -41,9 +42,11 @@ pub(crate) use join::contain;
 pub use join::{JoinError, JoinHandle};
 pub use join::{discard_payload, panic_text};
 pub use local::{AccessError, LocalKey, LocalValue};
-pub(crate) use raw::{Cleared, TaskName, TaskRef, new_task};
+pub use origin::Info;
+pub(crate) use origin::Origin;
+pub(crate) use raw::{Cleared, TaskRef, new_task};
 pub use remote::RemoteJoinHandle;
-pub(crate) use remote::spawn_on;
+pub(crate) use remote::{contained, spawn_on};
 #[doc(hidden)]
 pub use select::first_branch;
 pub use set::JoinSet;
@@ -88,7 +91,17 @@ where
     F: Future + 'static,
     F::Output: 'static,
 {
-    context::with(|shard| shard.spawn(future)).unwrap_or_else(|| {
+    spawn_from(Origin::here(), future)
+}
+
+/// Spawns a future on the current shard, for whoever called there.
+#[track_caller]
+pub(crate) fn spawn_from<F>(origin: Origin, future: F) -> JoinHandle<F::Output>
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
+    context::with(|shard| shard.spawn(origin, future)).unwrap_or_else(|| {
         panic!("spawn was called on a thread that is no shard: use `Handle::spawn_on` from outside")
     })
 }

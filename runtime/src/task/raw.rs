@@ -11,17 +11,18 @@
 #![expect(unsafe_code, reason = "owns the raw task allocation")]
 
 use std::any::Any;
-use std::borrow::Cow;
 use std::cell::{Cell, UnsafeCell};
 use std::mem::ManuallyDrop;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
 
 use super::id::{Id, TaskId};
 use super::join::{JoinError, discard_payload, settle};
+use super::origin::{Info, Origin, TaskName};
 use super::state::{Release, Stage, State};
+use crate::shard::ShardId;
 
 /// The untyped front of a cell.
 #[repr(C)]
@@ -34,29 +35,25 @@ struct Header {
     /// Who awaits the join handle.
     joiner: Cell<Option<Waker>>,
     name: Option<TaskName>,
-}
-
-/// What a person calls a task. Few tasks have a name, so it takes one word in those that have none.
-#[derive(Debug)]
-pub(crate) struct TaskName(Box<Cow<'static, str>>);
-
-impl TaskName {
-    pub(crate) fn new(name: Cow<'static, str>) -> Self {
-        Self(Box::new(name))
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
-    }
+    place: &'static Location<'static>,
 }
 
 impl Header {
     fn unique_id(&self) -> Id {
         Id::from_parts(self.id, self.epoch)
     }
+
+    fn info(&self, shard: ShardId) -> Info<'_> {
+        Info {
+            id: self.unique_id(),
+            name: self.name.as_ref().map(TaskName::as_str),
+            shard,
+            spawned_at: self.place,
+        }
+    }
 }
 
-const _: () = assert!(size_of::<Header>() == 48);
+const _: () = assert!(size_of::<Header>() == 56);
 
 struct VTable {
     /// Polls the future; on its end stores the outcome and returns true.
@@ -108,7 +105,7 @@ pub(crate) enum Cleared {
 }
 
 /// Allocates a task; the references are for the table and for the join handle.
-pub(crate) fn new_task<F>(id: Id, name: Option<TaskName>, future: F) -> (TaskRef, JoinRef)
+pub(crate) fn new_task<F>(id: Id, origin: Origin, future: F) -> (TaskRef, JoinRef)
 where
     F: Future + 'static,
     F::Output: 'static,
@@ -120,7 +117,8 @@ where
             epoch: id.epoch(),
             state: Cell::new(State::new()),
             joiner: Cell::new(None),
-            name,
+            name: origin.name,
+            place: origin.place,
         },
         contents: UnsafeCell::new(Contents {
             future: ManuallyDrop::new(future),
@@ -142,6 +140,10 @@ impl TaskRef {
 
     pub(crate) fn unique_id(&self) -> Id {
         self.header().unique_id()
+    }
+
+    pub(crate) fn info(&self, shard: ShardId) -> Info<'_> {
+        self.header().info(shard)
     }
 
     /// Polls the future once; true when the task has ended and must leave the table.
@@ -183,6 +185,10 @@ impl JoinRef {
 
     pub(crate) fn name(&self) -> Option<&str> {
         Some(self.header().name.as_ref()?.as_str())
+    }
+
+    pub(crate) fn info(&self, shard: ShardId) -> Info<'_> {
+        self.header().info(shard)
     }
 
     pub(crate) fn stage(&self) -> Stage {

@@ -13,10 +13,11 @@ use std::task::{Context, Poll, ready};
 use futures_channel::oneshot;
 
 use super::abort::{AbortHandle, abort};
-use super::builder::Builder;
 use super::coop;
 use super::id::Id;
 use super::join::{JoinError, discard_payload, settle};
+use super::origin::Origin;
+use super::spawn_from;
 use crate::runtime::Handle;
 use crate::shard::ShardId;
 
@@ -24,7 +25,7 @@ use crate::shard::ShardId;
 pub(crate) fn spawn_on<F, Fut>(
     runtime: &Handle,
     shard: ShardId,
-    builder: Builder,
+    origin: Origin,
     make: F,
 ) -> RemoteJoinHandle<Fut::Output>
 where
@@ -40,7 +41,7 @@ where
     });
     let theirs = birth.clone();
     let job = move || {
-        let task = builder.spawn(async move {
+        let task = spawn_from(origin, async move {
             let outcome = contained(make).await;
             // Whoever awaited may be gone: then the outcome is dropped here, at home.
             drop(sender.send(outcome));
@@ -54,7 +55,9 @@ where
 }
 
 /// Makes a future, runs it to its end and drops it, each with its panics caught.
-async fn contained<Fut: Future>(make: impl FnOnce() -> Fut) -> Result<Fut::Output, JoinError> {
+pub(crate) async fn contained<Fut: Future>(
+    make: impl FnOnce() -> Fut,
+) -> Result<Fut::Output, JoinError> {
     let future = catch_unwind(AssertUnwindSafe(make)).map_err(JoinError::panicked)?;
     let mut future = pin!(Some(future));
     let polled = std::future::poll_fn(|cx| {
