@@ -229,3 +229,28 @@ fn as_completion(call: impl Fn() -> isize) -> i32 {
         }
     }
 }
+
+/// Asks who is at the other end of a Unix socket: the process and its user and group, when it connected.
+pub(crate) fn peer_credentials(socket: BorrowedFd<'_>) -> io::Result<libc::ucred> {
+    let mut credentials = libc::ucred {
+        pid: 0,
+        uid: 0,
+        gid: 0,
+    };
+    let mut len = libc::socklen_t::try_from(size_of::<libc::ucred>()).expect("a small constant");
+    // SAFETY: both pointers are valid for writes, the first for as many bytes as the second says.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut credentials).cast(),
+            &raw mut len,
+        )
+    };
+    if result == 0 {
+        Ok(credentials)
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use socket2::{Domain, Protocol, Socket as NewSocket, Type};
+use socket2::{Domain, Protocol, SockAddr, Socket as NewSocket, Type};
 
 use super::address::ToSocketAddr;
 use super::race::{interleave, race};
@@ -160,7 +160,7 @@ impl Connector {
         if let Some(local) = self.local {
             socket.bind(&local.into())?;
         }
-        let fd = connected(socket.into(), address).await?;
+        let fd = connected(socket.into(), address.into()).await?;
         Ok(TcpStream::from_fd(fd))
     }
 }
@@ -173,7 +173,7 @@ impl Kept for () {
 }
 
 /// Connects a socket. It is closed if that fails, or if nobody waits for it.
-async fn connected(fd: OwnedFd, address: SocketAddr) -> io::Result<OwnedFd> {
+pub(super) async fn connected(fd: OwnedFd, address: SockAddr) -> io::Result<OwnedFd> {
     let socket = Socket::<()>::new(fd);
     let lane = socket.take_outbound().await;
     Op::new(Connect::new(lane, address)).await?;

@@ -187,7 +187,7 @@ fn check_pieces(count: usize) -> io::Result<()> {
     )))
 }
 
-fn check_fds(count: usize) -> io::Result<()> {
+pub(super) fn check_fds(count: usize) -> io::Result<()> {
     if count <= FDS_MAX {
         return Ok(());
     }
@@ -197,7 +197,7 @@ fn check_fds(count: usize) -> io::Result<()> {
 }
 
 /// A receive without room would take a message and throw it away.
-fn check_room(room: usize) -> io::Result<()> {
+pub(super) fn check_room(room: usize) -> io::Result<()> {
     if room > 0 {
         return Ok(());
     }
@@ -217,6 +217,6 @@ fn explain(error: io::Error, len: usize) -> io::Error {
     ))
 }
 
-fn invalid(text: String) -> io::Error {
+pub(super) fn invalid(text: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, text)
 }

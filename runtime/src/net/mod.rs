@@ -5,7 +5,8 @@
 //! [`buffer`](crate::buffer).
 //!
 //! Reading order: [`ToSocketAddr`] and [`ToTargets`], [`TcpListener`], [`TcpStream`], [`Connector`], and [`OwnedReadHalf`] with [`OwnedWriteHalf`] for
-//! reading and writing at the same time. Then what keeps the borders of messages: [`UdpSocket`] and [`UnixDatagram`].
+//! reading and writing at the same time. Then what keeps the borders of messages: [`UdpSocket`] and [`UnixDatagram`]. [`UnixListener`] and
+//! [`UnixStream`] are the streams of one host.
 //!
 //! # Examples
 //!
@@ -63,5 +64,7 @@ pub use self::split::{OwnedReadHalf, OwnedWriteHalf, ReuniteError};
 pub use self::tcp_listener::TcpListener;
 pub use self::tcp_stream::TcpStream;
 pub use self::udp::UdpSocket;
-pub use self::unix::{DescriptorsLost, ToUnixAddr, UnixDatagram};
+pub use self::unix::{
+    DescriptorsLost, PeerCred, ToUnixAddr, UnixDatagram, UnixListener, UnixStream,
+};
 pub use self::zero_copy::Returning;

@@ -94,6 +94,11 @@ impl Receiver {
         }
     }
 
+    /// Ends the receive that is armed, if one is. Its end is known when the lane can be taken.
+    pub(super) fn disarm(&mut self) {
+        self.armed = None;
+    }
+
     /// Receives without waiting.
     pub(super) fn try_read(
         &mut self,

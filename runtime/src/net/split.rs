@@ -1,8 +1,9 @@
-//! The two halves of a connection.
+//! The two halves of a connection, whatever its family.
 
 use std::error::Error;
 use std::fmt;
 use std::io;
+use std::marker::PhantomData;
 use std::net::{Shutdown, SocketAddr};
 use std::rc::Rc;
 
@@ -14,15 +15,21 @@ use super::transfer;
 use crate::buffer::{BufResult, IoBuf, IoBufMut, PooledBuf};
 use crate::ring::ops::recv::StreamSocket;
 
-/// The half of a [`TcpStream`] that reads. Made by [`TcpStream::into_split`].
-pub struct OwnedReadHalf {
+/// The half of a stream that reads, a [`TcpStream`] unless told otherwise. Made by [`TcpStream::into_split`] and
+/// [`UnixStream::into_split`](super::UnixStream::into_split).
+pub struct OwnedReadHalf<S = TcpStream> {
     receiver: Receiver,
-    socket: Rc<StreamSocket>,
+    pub(super) socket: Rc<StreamSocket>,
+    whole: PhantomData<fn() -> S>,
 }
 
-impl OwnedReadHalf {
-    pub(super) fn new(receiver: Receiver, socket: Rc<StreamSocket>) -> OwnedReadHalf {
-        OwnedReadHalf { receiver, socket }
+impl<S> OwnedReadHalf<S> {
+    pub(super) fn new(receiver: Receiver, socket: Rc<StreamSocket>) -> OwnedReadHalf<S> {
+        OwnedReadHalf {
+            receiver,
+            socket,
+            whole: PhantomData,
+        }
     }
 
     /// Receives what is there, waiting for at least one byte. As [`TcpStream::recv`].
@@ -56,11 +63,10 @@ impl OwnedReadHalf {
     }
 
     /// Puts the halves of one stream together again.
-    ///
-    /// # Errors
-    ///
-    /// Gives both back if they come from different streams.
-    pub fn reunite(self, write_half: OwnedWriteHalf) -> Result<TcpStream, ReuniteError> {
+    pub(super) fn join(
+        self,
+        write_half: OwnedWriteHalf<S>,
+    ) -> Result<(Receiver, Rc<StreamSocket>), ReuniteError<S>> {
         if !Rc::ptr_eq(&self.socket, write_half.socket()) {
             return Err(ReuniteError {
                 read_half: self,
@@ -68,7 +74,19 @@ impl OwnedReadHalf {
             });
         }
         drop(write_half.into_socket());
-        Ok(TcpStream::from_parts(self.receiver, self.socket))
+        Ok((self.receiver, self.socket))
+    }
+}
+
+impl OwnedReadHalf {
+    /// Puts the halves of one stream together again.
+    ///
+    /// # Errors
+    ///
+    /// Gives both back if they come from different streams.
+    pub fn reunite(self, write_half: OwnedWriteHalf) -> Result<TcpStream, ReuniteError> {
+        let (receiver, socket) = self.join(write_half)?;
+        Ok(TcpStream::from_parts(receiver, socket))
     }
 
     /// Returns the address of the other end.
@@ -90,7 +108,7 @@ impl OwnedReadHalf {
     }
 }
 
-impl fmt::Debug for OwnedReadHalf {
+impl<S> fmt::Debug for OwnedReadHalf<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OwnedReadHalf")
             .field("socket", &self.socket)
@@ -98,22 +116,25 @@ impl fmt::Debug for OwnedReadHalf {
     }
 }
 
-/// The half of a [`TcpStream`] that writes. Made by [`TcpStream::into_split`].
+/// The half of a stream that writes, a [`TcpStream`] unless told otherwise. Made by [`TcpStream::into_split`] and
+/// [`UnixStream::into_split`](super::UnixStream::into_split).
 ///
 /// Dropping it shuts down writing: the peer reads to the end and learns that no more will come.
-pub struct OwnedWriteHalf {
+pub struct OwnedWriteHalf<S = TcpStream> {
     /// `None` once the halves were put together again.
     socket: Option<Rc<StreamSocket>>,
+    whole: PhantomData<fn() -> S>,
 }
 
-impl OwnedWriteHalf {
-    pub(super) fn new(socket: Rc<StreamSocket>) -> OwnedWriteHalf {
+impl<S> OwnedWriteHalf<S> {
+    pub(super) fn new(socket: Rc<StreamSocket>) -> OwnedWriteHalf<S> {
         OwnedWriteHalf {
             socket: Some(socket),
+            whole: PhantomData,
         }
     }
 
-    fn socket(&self) -> &Rc<StreamSocket> {
+    pub(super) fn socket(&self) -> &Rc<StreamSocket> {
         self.socket
             .as_ref()
             .expect("only `into_socket`, which consumes the half, takes the socket")
@@ -162,7 +183,9 @@ impl OwnedWriteHalf {
     pub async fn shutdown(&mut self, how: Shutdown) -> io::Result<()> {
         shutdown(self.socket(), how).await
     }
+}
 
+impl OwnedWriteHalf {
     /// Returns the address of the other end.
     ///
     /// # Errors
@@ -182,7 +205,7 @@ impl OwnedWriteHalf {
     }
 }
 
-impl Drop for OwnedWriteHalf {
+impl<S> Drop for OwnedWriteHalf<S> {
     fn drop(&mut self) {
         if let Some(socket) = &self.socket {
             // Fails when the connection is gone already, which tells the peer as much. The call does not block.
@@ -191,7 +214,7 @@ impl Drop for OwnedWriteHalf {
     }
 }
 
-impl fmt::Debug for OwnedWriteHalf {
+impl<S> fmt::Debug for OwnedWriteHalf<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OwnedWriteHalf")
             .field("socket", &self.socket)
@@ -200,23 +223,23 @@ impl fmt::Debug for OwnedWriteHalf {
 }
 
 /// Two halves of different streams cannot be put together.
-pub struct ReuniteError {
+pub struct ReuniteError<S = TcpStream> {
     /// The half that was to be completed.
-    pub read_half: OwnedReadHalf,
+    pub read_half: OwnedReadHalf<S>,
     /// The half that does not belong to it.
-    pub write_half: OwnedWriteHalf,
+    pub write_half: OwnedWriteHalf<S>,
 }
 
-impl fmt::Debug for ReuniteError {
+impl<S> fmt::Debug for ReuniteError<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ReuniteError").finish_non_exhaustive()
     }
 }
 
-impl fmt::Display for ReuniteError {
+impl<S> fmt::Display for ReuniteError<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the halves come from different streams")
     }
 }
 
-impl Error for ReuniteError {}
+impl<S> Error for ReuniteError<S> {}

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::io;
 
 use super::buffer::{IoBufMut, fill};
+use super::ops::pieces::Scatter;
+use super::ops::receive_message::{Arrival, Envelope, Headers, Keeper, Letter};
 use super::pooled::PooledBuf;
 use super::socket::Kept;
 
@@ -14,6 +16,8 @@ use super::socket::Kept;
 pub(crate) struct Received {
     /// Invariant: none of them is empty.
     chunks: VecDeque<PooledBuf>,
+    /// What came along with the oldest bytes, for a receive that asks for it.
+    attached: Option<Box<Envelope>>,
     end: Option<End>,
     /// Whether the last receive emptied the socket, as far as the kernel told.
     is_drained: bool,
@@ -34,6 +38,32 @@ impl Kept for Received {
     }
 }
 
+impl Keeper for Received {
+    const FLAGS: i32 = libc::MSG_CMSG_CLOEXEC;
+
+    /// Streams rarely send descriptors.
+    fn headers(&mut self) -> Option<&mut Headers> {
+        None
+    }
+
+    fn keep(&mut self, letter: io::Result<Letter>) {
+        match letter {
+            Ok(letter) if letter.bytes.is_empty() => {}
+            Ok(letter) => {
+                debug_assert!(
+                    self.chunks.is_empty(),
+                    "the kernel was asked although bytes were there"
+                );
+                self.attached = Some(Box::new(letter.envelope));
+                self.push(PooledBuf::from_heap(letter.bytes));
+            }
+            Err(error) => {
+                self.end = error.raw_os_error().map(End::Failed);
+            }
+        }
+    }
+}
+
 impl Received {
     /// Whether something can be had without asking the kernel.
     pub(crate) fn has_next(&self) -> bool {
@@ -42,6 +72,7 @@ impl Received {
 
     /// The oldest bytes, or else how the stream ended: `Ok(None)` at its end. `None` if the kernel has to be asked.
     pub(crate) fn next(&mut self) -> Option<io::Result<Option<PooledBuf>>> {
+        self.attached = None;
         match self.chunks.pop_front() {
             Some(chunk) => Some(Ok(Some(chunk))),
             None => self.take_end().map(|result| result.map(|()| None)),
@@ -63,7 +94,22 @@ impl Received {
         })
     }
 
+    /// Moves the oldest bytes into the buffers, with what came along with them.
+    pub(crate) fn take_message(
+        &mut self,
+        buffers: &mut impl Scatter,
+    ) -> Option<io::Result<Arrival>> {
+        let attached = self.attached.take();
+        let taken = self.take_with(|bytes| buffers.copy_in(bytes))?;
+        Some(taken.map(|len| Arrival {
+            len,
+            full_len: len,
+            envelope: attached.map_or_else(Envelope::empty, |attached| *attached),
+        }))
+    }
+
     fn take_with(&mut self, copy: impl FnOnce(&[u8]) -> usize) -> Option<io::Result<usize>> {
+        self.attached = None;
         let Some(chunk) = self.chunks.front_mut() else {
             return self.take_end().map(|result| result.map(|()| 0));
         };

@@ -4,3 +4,4 @@ mod connect;
 mod support;
 mod udp;
 mod unix_datagram;
+mod unix_stream;

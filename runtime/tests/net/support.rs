@@ -1,7 +1,9 @@
 //! What the tests of sockets have in common.
 
+use std::fs::File;
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::pin::{Pin, pin};
 use std::task::Poll;
@@ -69,4 +71,18 @@ pub(crate) fn scratch_path(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("greenroom-{}-{name}.sock", std::process::id()));
     std::fs::remove_file(&path).ok();
     path
+}
+
+/// The read end of a pipe, and the file at the other end: it tells when the last copy of the first is closed.
+pub(crate) fn pipe() -> io::Result<(OwnedFd, File)> {
+    let (reader, writer) = io::pipe()?;
+    Ok((reader.into(), OwnedFd::from(writer).into()))
+}
+
+/// Whether every copy of a pipe's read end is closed.
+pub(crate) fn is_orphaned(mut writer: &File) -> bool {
+    match io::Write::write(&mut writer, b"x") {
+        Ok(_) => false,
+        Err(error) => error.kind() == ErrorKind::BrokenPipe,
+    }
 }

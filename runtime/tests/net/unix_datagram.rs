@@ -9,21 +9,7 @@ use std::pin::pin;
 
 use greenroom_runtime::net::{DescriptorsLost, UnixDatagram};
 
-use crate::support::{DropWhen, on_shard, scratch_path, start, turns};
-
-/// The read end of a pipe, and the file at the other end: it tells when the last copy of the first is closed.
-fn pipe() -> io::Result<(OwnedFd, File)> {
-    let (reader, writer) = io::pipe()?;
-    Ok((reader.into(), OwnedFd::from(writer).into()))
-}
-
-/// Whether every copy of a pipe's read end is closed.
-fn is_orphaned(mut writer: &File) -> bool {
-    match io::Write::write(&mut writer, b"x") {
-        Ok(_) => false,
-        Err(error) => error.kind() == ErrorKind::BrokenPipe,
-    }
-}
+use crate::support::{DropWhen, is_orphaned, on_shard, pipe, scratch_path, start, turns};
 
 #[test]
 fn datagrams_travel_between_paths_and_names_without_a_file() {

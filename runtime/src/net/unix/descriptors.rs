@@ -4,9 +4,16 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
 
-use crate::net::datagram::Datagram;
-use crate::ring::ops::receive_message::Arrival;
+use crate::buffer::{BufResult, IoBuf, IoBufMut};
+use crate::net::datagram::{Datagram, check_fds, check_room, invalid};
+use crate::net::transfer::is_interrupted;
+use crate::ring::Op;
+use crate::ring::ops::pieces::Single;
+use crate::ring::ops::receive_message::{Arrival, ReceiveMessage};
+use crate::ring::ops::recv::StreamSocket;
+use crate::ring::ops::send_datagram::SendDatagram;
 
 /// Descriptors came with a message, and not all of them could be received.
 ///
@@ -68,6 +75,58 @@ impl fmt::Display for DescriptorsLost {
 }
 
 impl Error for DescriptorsLost {}
+
+/// Sends bytes on a stream, and descriptors with the first of them.
+pub(super) async fn send_to_stream<B: IoBuf>(
+    socket: &Rc<StreamSocket>,
+    buffer: B,
+    mut fds: Vec<OwnedFd>,
+) -> BufResult<usize, (B, Vec<OwnedFd>)> {
+    let mut buffer = Single(buffer);
+    if buffer.0.is_empty() && !fds.is_empty() {
+        let text = "descriptors travel with bytes: send at least one byte with them";
+        return (Err(invalid(text.to_owned())), (buffer.0, fds));
+    }
+    if let Err(error) = check_fds(fds.len()) {
+        return (Err(error), (buffer.0, fds));
+    }
+    if buffer.0.is_empty() {
+        return (Ok(0), (buffer.0, fds));
+    }
+    loop {
+        let lane = socket.take_outbound().await;
+        let result;
+        (result, buffer, fds) = Op::new(SendDatagram::new(lane, None, buffer, fds)).await;
+        if !is_interrupted(&result) {
+            return (result, (buffer.0, fds));
+        }
+    }
+}
+
+/// Receives bytes from a stream, and descriptors that came with the first of them.
+pub(super) async fn receive_from_stream<B: IoBufMut>(
+    socket: &Rc<StreamSocket>,
+    buffer: B,
+    fds_max: usize,
+) -> BufResult<(usize, Vec<OwnedFd>), B> {
+    let mut buffer = Single(buffer);
+    if let Err(error) = check_room(buffer.0.capacity()) {
+        return (Err(error), buffer.0);
+    }
+    let result = loop {
+        let lane = socket.take_inbound().await;
+        if let Some(kept) = lane.with_kept(|kept| kept.take_message(&mut buffer)) {
+            break kept;
+        }
+        let result;
+        (result, buffer) = Op::new(ReceiveMessage::new(lane, buffer, fds_max)).await;
+        if !is_interrupted(&result) {
+            break result;
+        }
+    };
+    let result = result.and_then(|arrival| with_fds(arrival, fds_max));
+    (result.map(|(bytes, fds)| (bytes.len, fds)), buffer.0)
+}
 
 /// Takes the descriptors out of a message, unless some were lost on the way.
 pub(super) fn with_fds(arrival: Arrival, fds_max: usize) -> io::Result<(Datagram, Vec<OwnedFd>)> {

@@ -1,9 +1,15 @@
 //! Unix sockets: streams, datagrams and packets between processes of one host, which can carry descriptors.
 
 mod address;
+mod credentials;
 mod datagram;
 mod descriptors;
+mod listener;
+mod stream;
 
 pub use self::address::ToUnixAddr;
+pub use self::credentials::PeerCred;
 pub use self::datagram::UnixDatagram;
 pub use self::descriptors::DescriptorsLost;
+pub use self::listener::UnixListener;
+pub use self::stream::UnixStream;

@@ -2,9 +2,9 @@
 #![expect(unsafe_code, reason = "hands out an address inside its own payload")]
 
 use std::io;
-use std::net::SocketAddr;
 
-use super::sockaddr::RawAddress;
+use socket2::SockAddr;
+
 use crate::ring::backend::EntryKind;
 use crate::ring::op::{Operation, Outcome};
 use crate::ring::socket::Outbound;
@@ -12,18 +12,12 @@ use crate::ring::socket::Outbound;
 /// Connects a socket to a peer.
 pub(crate) struct Connect<K> {
     lane: Outbound<K>,
-    address: RawAddress,
-    address_len: libc::socklen_t,
+    address: SockAddr,
 }
 
 impl<K: 'static> Connect<K> {
-    pub(crate) fn new(lane: Outbound<K>, address: SocketAddr) -> Connect<K> {
-        let (address, address_len) = RawAddress::encode(address);
-        Connect {
-            lane,
-            address,
-            address_len,
-        }
+    pub(crate) fn new(lane: Outbound<K>, address: SockAddr) -> Connect<K> {
+        Connect { lane, address }
     }
 }
 
@@ -36,8 +30,8 @@ unsafe impl<K: 'static> Operation for Connect<K> {
     fn entry(&mut self) -> EntryKind {
         EntryKind::Connect {
             fd: self.lane.fd(),
-            address: (&raw const self.address).cast(),
-            address_len: self.address_len,
+            address: self.address.as_ptr().cast(),
+            address_len: self.address.len(),
         }
     }
 

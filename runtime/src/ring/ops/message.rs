@@ -39,6 +39,12 @@ impl Message {
         })
     }
 
+    /// The address of a peer without one.
+    pub(super) fn nobody() -> SockAddr {
+        // SAFETY: an address of no bytes has no content.
+        unsafe { SockAddr::new(SockAddrStorage::zeroed(), 0) }
+    }
+
     /// Prepares for sending: whom to, unless the socket is connected, and what descriptors along with the bytes.
     ///
     /// # Panics

@@ -20,7 +20,6 @@ pub(crate) mod send_datagram;
 pub(crate) mod send_message;
 pub(crate) mod send_zero_copy;
 pub(crate) mod shutdown;
-mod sockaddr;
 pub(crate) mod stat;
 pub(crate) mod vectored_at;
 pub(crate) mod write_at;

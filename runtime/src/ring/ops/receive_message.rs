@@ -26,21 +26,34 @@ pub(crate) type MessageSocket = Socket<KeptMessages>;
 pub(crate) struct KeptMessages {
     /// What cancelled receives brought home: messages, and errors that the kernel reports once.
     letters: VecDeque<io::Result<Letter>>,
-    /// The header of the last receive.
+    headers: Headers,
+}
+
+/// The headers of the last messages in each direction.
+#[derive(Debug, Default)]
+pub(crate) struct Headers {
     receiving: Option<Box<Message>>,
-    /// The header of the last send.
     pub(super) sending: Option<Box<Message>>,
 }
 
-/// The result is the length that was sent, and descriptors are not inherited by child processes.
-const FLAGS: i32 = libc::MSG_TRUNC | libc::MSG_CMSG_CLOEXEC;
+/// What a socket keeps for its operations on messages.
+pub(crate) trait Keeper: 'static {
+    /// The flags of a receive. Descriptors are never inherited by child processes.
+    const FLAGS: i32;
+
+    /// Where headers are kept, if they are.
+    fn headers(&mut self) -> Option<&mut Headers>;
+
+    /// Keeps what a cancelled receive brought home.
+    fn keep(&mut self, letter: io::Result<Letter>);
+}
 
 /// A message without buffers of its receiver.
 #[derive(Debug)]
-struct Letter {
-    bytes: Vec<u8>,
+pub(crate) struct Letter {
+    pub(crate) bytes: Vec<u8>,
     full_len: usize,
-    envelope: Envelope,
+    pub(crate) envelope: Envelope,
 }
 
 /// What comes with the bytes of a message.
@@ -50,6 +63,17 @@ pub(crate) struct Envelope {
     pub(crate) fds: Vec<OwnedFd>,
     /// Whether there was no room for all the descriptors that were sent; then `fds` is empty.
     pub(crate) are_fds_lost: bool,
+}
+
+impl Envelope {
+    /// Of bytes that nothing came along with.
+    pub(crate) fn empty() -> Envelope {
+        Envelope {
+            peer: Message::nobody(),
+            fds: Vec::new(),
+            are_fds_lost: false,
+        }
+    }
 }
 
 /// A message that was received.
@@ -80,20 +104,29 @@ impl KeptMessages {
     }
 }
 
+impl Keeper for KeptMessages {
+    /// The result is the length that was sent.
+    const FLAGS: i32 = libc::MSG_TRUNC | libc::MSG_CMSG_CLOEXEC;
+
+    fn headers(&mut self) -> Option<&mut Headers> {
+        Some(&mut self.headers)
+    }
+
+    fn keep(&mut self, letter: io::Result<Letter>) {
+        self.letters.push_back(letter);
+    }
+}
+
 /// Receives one message into buffers.
-pub(crate) struct ReceiveMessage<B> {
-    lane: Inbound<KeptMessages>,
+pub(crate) struct ReceiveMessage<K, B> {
+    lane: Inbound<K>,
     message: Box<Message>,
     buffers: B,
 }
 
-impl<B: Scatter> ReceiveMessage<B> {
-    pub(crate) fn new(
-        lane: Inbound<KeptMessages>,
-        buffers: B,
-        fds_max: usize,
-    ) -> ReceiveMessage<B> {
-        let kept = lane.with_kept(|kept| kept.receiving.take());
+impl<K: Keeper, B: Scatter> ReceiveMessage<K, B> {
+    pub(crate) fn new(lane: Inbound<K>, buffers: B, fds_max: usize) -> ReceiveMessage<K, B> {
+        let kept = lane.with_kept(|kept| kept.headers()?.receiving.take());
         let mut message = kept.unwrap_or_else(Message::new);
         message.expect_fds(fds_max);
         ReceiveMessage {
@@ -108,7 +141,7 @@ impl<B: Scatter> ReceiveMessage<B> {
         let fd = self.lane.fd();
         let message = self.message.scattered_to(&mut self.buffers);
         // SAFETY: as for the ring below; `self` is in place during the call.
-        let result = unsafe { sys::receive_message(fd, message, FLAGS) };
+        let result = unsafe { sys::receive_message(fd, message, K::FLAGS) };
         self.complete(Ok(Outcome {
             result,
             flags: Flags::default(),
@@ -143,7 +176,7 @@ impl<B: Scatter> ReceiveMessage<B> {
 
 // SAFETY: the header and the list of pieces lie in the boxed message, and the pieces in the buffers; `Scatter`
 // promises that those stay valid and exclusive while the payload is untouched.
-unsafe impl<B: Scatter> Operation for ReceiveMessage<B> {
+unsafe impl<K: Keeper, B: Scatter> Operation for ReceiveMessage<K, B> {
     type Output = BufResult<Arrival, B>;
 
     const NAME: &'static str = "recvmsg";
@@ -152,14 +185,13 @@ unsafe impl<B: Scatter> Operation for ReceiveMessage<B> {
         EntryKind::ReceiveMessage {
             fd: self.lane.fd(),
             message: self.message.scattered_to(&mut self.buffers),
-            flags: FLAGS,
+            flags: K::FLAGS,
         }
     }
 
     fn complete(mut self, outcome: io::Result<Outcome>) -> Self::Output {
         let result = outcome.and_then(|outcome| self.received(outcome));
-        self.lane
-            .with_kept(|kept| kept.receiving = Some(self.message));
+        put_back(&self.lane, self.message);
         (result, self.buffers)
     }
 
@@ -177,9 +209,15 @@ unsafe impl<B: Scatter> Operation for ReceiveMessage<B> {
                 _ => Err(error),
             },
         };
-        self.lane.with_kept(|kept| {
-            kept.letters.push_back(letter);
-            kept.receiving = Some(self.message);
-        });
+        self.lane.with_kept(|kept| kept.keep(letter));
+        put_back(&self.lane, self.message);
     }
+}
+
+fn put_back<K: Keeper>(lane: &Inbound<K>, message: Box<Message>) {
+    lane.with_kept(|kept| {
+        if let Some(headers) = kept.headers() {
+            headers.receiving = Some(message);
+        }
+    });
 }

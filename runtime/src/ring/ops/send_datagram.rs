@@ -8,31 +8,31 @@ use socket2::SockAddr;
 
 use super::message::Message;
 use super::pieces::Gather;
-use super::receive_message::KeptMessages;
+use super::receive_message::Keeper;
 use crate::ring::backend::EntryKind;
 use crate::ring::op::{Flags, Operation, Outcome};
 use crate::ring::socket::Outbound;
 use crate::sys;
 
 /// Sends one message whole.
-pub(crate) struct SendDatagram<B> {
-    lane: Outbound<KeptMessages>,
+pub(crate) struct SendDatagram<K: Keeper, B> {
+    lane: Outbound<K>,
     message: Box<Message>,
     buffers: B,
     fds: Vec<OwnedFd>,
 }
 
-impl<B: Gather> SendDatagram<B> {
+impl<K: Keeper, B: Gather> SendDatagram<K, B> {
     /// # Panics
     ///
     /// If there are more than [`FDS_MAX`](super::message::FDS_MAX) descriptors.
     pub(crate) fn new(
-        lane: Outbound<KeptMessages>,
+        lane: Outbound<K>,
         target: Option<&SockAddr>,
         buffers: B,
         fds: Vec<OwnedFd>,
-    ) -> SendDatagram<B> {
-        let kept = lane.with_kept(|kept| kept.sending.take());
+    ) -> SendDatagram<K, B> {
+        let kept = lane.with_kept(|kept| kept.headers()?.sending.take());
         let mut message = kept.unwrap_or_else(Message::new);
         message.address_to(target, &fds);
         SendDatagram {
@@ -58,7 +58,7 @@ impl<B: Gather> SendDatagram<B> {
 
 // SAFETY: the header, the address, the list of pieces and the control memory lie in the boxed message, and the pieces
 // in the buffers; `Gather` promises that those stay valid and unwritten while the payload is untouched.
-unsafe impl<B: Gather> Operation for SendDatagram<B> {
+unsafe impl<K: Keeper, B: Gather> Operation for SendDatagram<K, B> {
     type Output = (io::Result<usize>, B, Vec<OwnedFd>);
 
     const NAME: &'static str = "sendmsg";
@@ -72,14 +72,20 @@ unsafe impl<B: Gather> Operation for SendDatagram<B> {
 
     fn complete(self, outcome: io::Result<Outcome>) -> Self::Output {
         let result = outcome.and_then(Outcome::into_result);
-        self.lane
-            .with_kept(|kept| kept.sending = Some(self.message));
+        put_back(&self.lane, self.message);
         (result.map(|count| count as usize), self.buffers, self.fds)
     }
 
     /// What was sent was sent.
     fn orphan(self, _outcome: Outcome) {
-        self.lane
-            .with_kept(|kept| kept.sending = Some(self.message));
+        put_back(&self.lane, self.message);
     }
+}
+
+fn put_back<K: Keeper>(lane: &Outbound<K>, message: Box<Message>) {
+    lane.with_kept(|kept| {
+        if let Some(headers) = kept.headers() {
+            headers.sending = Some(message);
+        }
+    });
 }
