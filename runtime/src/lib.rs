@@ -54,5 +54,5 @@ pub use float::{FloatCounts, FloatHandle, offload, spawn_anywhere};
 pub use ring::{BackendError, buffer};
 pub use rng::random;
 pub use runtime::{Handle, Runtime, ShutdownReport};
-pub use shard::{ShardCounts, ShardId, current_shard, extension};
+pub use shard::{ShardCounts, ShardId, ShardMetrics, current_shard, extension};
 pub use task::{JoinError, JoinHandle, RemoteJoinHandle, spawn, yield_now};

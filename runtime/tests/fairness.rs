@@ -4,9 +4,10 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use greenroom_runtime::net::{TcpListener, TcpStream};
 use greenroom_runtime::task::{consume_budget, has_budget_remaining, unconstrained};
-use greenroom_runtime::time::{sleep, timeout};
-use greenroom_runtime::{Builder, Runtime, spawn, yield_now};
+use greenroom_runtime::time::{Instant, sleep, timeout};
+use greenroom_runtime::{Builder, Handle, Runtime, ShardMetrics, spawn, yield_now};
 
 /// More steps than any of these tests needs, so that one that would never end fails.
 const STEPS_MAX: usize = 10_000_000;
@@ -106,4 +107,108 @@ fn an_unconstrained_future_does_not_give_way_and_leaves_the_budget_as_it_was() {
         consume_budget().await;
         assert!(ran.get());
     });
+}
+
+/// Keeps the shard busy, as a long computation does.
+fn compute(time: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
+
+#[test]
+fn a_yield_loop_lets_a_timer_fire_and_io_complete() {
+    runtime().run_on(0, || async {
+        let fired = Rc::new(Cell::new(false));
+        set_after(&fired, sleep(Duration::from_millis(2)));
+        let answered = Rc::new(Cell::new(false));
+        set_after(&answered, one_exchange());
+        until_set(&fired, yield_now).await;
+        until_set(&answered, yield_now).await;
+    });
+}
+
+/// A connection, and a byte each way, over the loopback interface.
+async fn one_exchange() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let (read, buffer) = stream.read(vec![0; 1]).await;
+        assert_eq!(read.unwrap(), 1);
+        stream.write_all(buffer).await.0.unwrap();
+    });
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(vec![7]).await.0.unwrap();
+    let (read, buffer) = stream.read(vec![0; 1]).await;
+    assert_eq!((read.unwrap(), buffer), (1, vec![7]));
+    server.await.unwrap();
+}
+
+/// Runs tasks that compute for long; returns how many of them ran before the shard had counted one more.
+async fn long_polls_before(count: impl Fn(ShardMetrics) -> u64 + Copy + 'static) -> usize {
+    let count = move || count(ShardMetrics::current().unwrap());
+    let (start, before) = (count(), Rc::new(Cell::new(0)));
+    let tasks: Vec<_> = (0..64)
+        .map(|_| {
+            let before = before.clone();
+            spawn(async move {
+                compute(Duration::from_micros(500));
+                if count() == start {
+                    before.set(before.get() + 1);
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    before.get()
+}
+
+#[test]
+fn long_polls_let_a_timer_fire_between_them() {
+    let before = runtime().run_on(0, || async {
+        spawn(sleep(Duration::from_millis(1))).detach();
+        yield_now().await;
+        long_polls_before(|metrics| metrics.timers_fired).await
+    });
+    assert!(before < 8, "{before} long polls went before the timer");
+}
+
+#[test]
+fn long_polls_let_a_job_in_between_them() {
+    let before = runtime().run_on(0, || async {
+        drop(Handle::current().unwrap().spawn_on(0, || async {}));
+        long_polls_before(|metrics| metrics.jobs).await
+    });
+    assert!(before < 8, "{before} long polls went before the job");
+}
+
+#[test]
+fn a_shard_counts_what_it_does() {
+    let runtime = Builder::new().shards(2).start().unwrap();
+    let metrics = || async { ShardMetrics::current().unwrap() };
+    let before = runtime.run_on(0, metrics);
+    runtime.run_on(0, || async {
+        for _ in 0..3 {
+            sleep(Duration::from_millis(1)).await;
+        }
+        for _ in 0..=128 {
+            consume_budget().await;
+        }
+        let handle = Handle::current().unwrap();
+        handle.spawn_on(1, || async {}).await.unwrap();
+    });
+    let after = runtime.run_on(0, metrics);
+    assert!(after.turns > before.turns);
+    assert!(after.polls >= before.polls + 5);
+    assert!(after.jobs > before.jobs);
+    assert!(after.parks > before.parks);
+    assert!(after.parked_ns > before.parked_ns);
+    assert_eq!(after.timers_fired, before.timers_fired + 3);
+    assert_eq!(after.budget_yields, before.budget_yields + 1);
+    let told = |metrics: ShardMetrics| metrics.doorbells_sent + metrics.doorbells_elided;
+    assert!(told(after) > told(before));
 }

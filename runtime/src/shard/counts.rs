@@ -48,7 +48,7 @@ impl ShardCounts {
                 timers: shard.timers.borrow().len(),
                 open_replies: shard.replies.borrow().open(),
                 live_operations: driver.live_ops(),
-                enters: shard.enters.get(),
+                enters: shard.counters.enters.get(),
                 stray_panics: shard.stray_panics.get(),
             }
         })

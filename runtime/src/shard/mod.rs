@@ -4,12 +4,15 @@
 //! [`registry::SharedShard`] and the rings of its [`Team`]. No field stays borrowed while user code runs (a poll, a
 //! drop, a waker): fields are cells, sections that borrow them are short, and values to drop go to the `graveyard`.
 //!
-//! Reading order: [`id`], [`context`], [`registry`], [`turn`], [`park`], [`teardown`], and what others
-//! ask of a shard: [`services`], [`counts`].
+//! Reading order: [`id`], [`context`], [`registry`], [`turn`], [`pace`], [`park`], [`teardown`], and what others
+//! ask of a shard: [`services`], [`counts`],
+//! [`metrics`].
 
 pub(crate) mod context;
 mod counts;
 mod id;
+mod metrics;
+mod pace;
 mod park;
 pub(crate) mod registry;
 mod services;
@@ -20,6 +23,7 @@ pub use counts::{ShardCounts, current_shard, extension};
 pub(crate) use id::SHARD_NUMBER_COUNT;
 pub use id::ShardId;
 pub(crate) use id::ShardNumber;
+pub use metrics::ShardMetrics;
 
 use std::any::{Any, TypeId};
 use std::cell::{Cell, RefCell};
@@ -33,6 +37,8 @@ use std::time::Duration;
 
 use crossbeam_deque::Worker;
 
+use self::metrics::Counters;
+use self::pace::Pace;
 use self::registry::Lease;
 use crate::clock::Clock;
 use crate::error::StartErrorKind;
@@ -88,8 +94,9 @@ pub(crate) struct Shard {
     /// Where the count stood when this shard took the number over.
     first_generation: u64,
     clock: Clock,
-    /// The clock as read at the start of the turn.
+    /// The clock as read in this turn, after what came in was taken.
     now_ns: Cell<u64>,
+    pace: Pace,
     rng: Rng,
     spin: Duration,
     /// New tasks are refused.
@@ -98,8 +105,7 @@ pub(crate) struct Shard {
     /// Records were left in a ring at the end of its share of the turn.
     unfinished: Cell<bool>,
     stray_panics: Cell<u64>,
-    /// Visits to the kernel.
-    enters: Cell<u64>,
+    counters: Counters,
 }
 
 /// What a shard needs to know to be made.
@@ -154,6 +160,7 @@ impl Shard {
             generation: Cell::new(generation),
             first_generation: generation,
             now_ns: Cell::new(now_ns),
+            pace: Pace::new(),
             clock,
             rng: Rng::new(config.seed ^ u64::from(lease.number().index()).rotate_left(32)),
             lease,
@@ -162,7 +169,7 @@ impl Shard {
             reported_quiet: Cell::new(false),
             unfinished: Cell::new(false),
             stray_panics: Cell::new(0),
-            enters: Cell::new(0),
+            counters: Counters::default(),
         })
     }
 

@@ -10,33 +10,46 @@ use crate::float::Help;
 use crate::observe::hooks::ShardMoment;
 use crate::ring::{Effects, Wait};
 
+/// How a shard that had nothing ready went on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rest {
+    Awake,
+    Slept,
+}
+
 impl Shard {
     /// Nothing is ready: rest, and tell those who want to know.
-    pub(super) fn park(&self, effects: &mut Effects) {
+    pub(super) fn park(&self, effects: &mut Effects) -> Rest {
         if self.hooks().is_some() {
             self.hook_shard(ShardMoment::Park);
             // What the hook did leaves before the sleep, as if a task had done it.
             self.bury_all();
             self.publish();
         }
-        if self.is_idle() {
-            self.rest(effects);
+        let rest = if self.is_idle() {
+            self.rest(effects)
         } else {
             self.enter(Wait::Poll, effects);
-        }
+            Rest::Awake
+        };
         self.hook_shard(ShardMoment::Unpark);
+        rest
     }
 
     /// Sleeps until a completion, a doorbell or a timer; spins first if that was asked for.
-    fn rest(&self, effects: &mut Effects) {
+    fn rest(&self, effects: &mut Effects) -> Rest {
+        let now_ns = self.clock.now_ns();
+        self.pace.close(now_ns);
         let next = self.timers.borrow_mut().next_deadline_ns();
-        let wait = next.map(|next| Duration::from_nanos(next.saturating_sub(self.clock.now_ns())));
+        let wait = next.map(|next| Duration::from_nanos(next.saturating_sub(now_ns)));
         if wait == Some(Duration::ZERO) {
-            return self.enter(Wait::Poll, effects);
+            self.enter(Wait::Poll, effects);
+            return Rest::Awake;
         }
         let help = self.help_siblings();
         if help == Help::Needed || (!self.spin.is_zero() && self.spin_for_news(wait)) {
-            return self.enter(Wait::Poll, effects);
+            self.enter(Wait::Poll, effects);
+            return Rest::Awake;
         }
         if self.shared().handshake.prepare_sleep() {
             let wait = if help == Help::NotNeeded && self.is_help_needed() {
@@ -44,10 +57,18 @@ impl Shard {
             } else {
                 Wait::Until(wait)
             };
+            let start_ns = self.clock.now_ns();
             self.enter(wait, effects);
             self.finish_sleep();
+            self.counters.parks.add(1);
+            self.counters
+                .parked_ns
+                .add(self.clock.now_ns().saturating_sub(start_ns));
+            self.pace.unsettle();
+            Rest::Slept
         } else {
             self.enter(Wait::Poll, effects);
+            Rest::Awake
         }
     }
 
@@ -84,7 +105,7 @@ impl Shard {
 
     /// One visit to the kernel: submits, waits as told, reaps, and acts on what came back.
     pub(super) fn enter(&self, wait: Wait, effects: &mut Effects) {
-        self.enters.set(self.enters.get() + 1);
+        self.counters.enters.add(1);
         let result = self.driver.borrow_mut().turn(wait, effects);
         if let Err(error) = result {
             // The ring itself is broken: no operation of this shard can complete any more.

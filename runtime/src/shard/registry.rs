@@ -8,6 +8,7 @@ use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use super::context;
 use super::id::{SHARD_NUMBER_COUNT, ShardNumber};
 use crate::inject::handshake::{Announce, Handshake};
 use crate::inject::queue::Queue;
@@ -135,8 +136,12 @@ impl SharedShard {
             Announce::Ring => {
                 // ORDERING: Relaxed; the claim in `announce` read the word that `open` wrote after the store.
                 sys::ring(self.doorbell.load(Ordering::Relaxed));
+                context::with(|shard| shard.counters.doorbells_sent.add(1));
             }
-            Announce::Seen | Announce::Closed => {}
+            Announce::Seen => {
+                context::with(|shard| shard.counters.doorbells_elided.add(1));
+            }
+            Announce::Closed => {}
         }
     }
 

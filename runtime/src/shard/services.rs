@@ -142,6 +142,7 @@ impl Shard {
     /// The running task has spent its budget: it goes on when the turn has ended.
     #[cold]
     pub(crate) fn give_way(&self, waker: &Waker) {
+        self.counters.budget_yields.add(1);
         self.wake_later(waker);
     }
 

@@ -5,6 +5,8 @@
 
 use std::task::Context;
 
+use super::pace::POLLS_MAX;
+use super::park::Rest;
 use super::{Inbound, Shard, ShardId};
 use crate::mesh::record::{self, Arrival};
 use crate::mesh::ring::Consumer;
@@ -13,33 +15,34 @@ use crate::ring::{Effects, Wait};
 use crate::task::{TaskRef, task_waker};
 
 /// Time a turn gives to tasks.
-const TURN_NS: u64 = 200_000;
-/// Polls between two looks at the clock.
-const POLLS_PER_CLOCK: usize = 32;
-/// Tasks run in one turn before timers, peers and the kernel are looked at again.
-const TASKS_PER_TURN: usize = 256;
+pub(super) const TURN_NS: u64 = 200_000;
+/// Polls of one turn, before timers, peers and the kernel are looked at again: twice as many as may pass between two
+/// looks at the clock.
+const POLLS_PER_TURN: u32 = 2 * POLLS_MAX;
 /// Records taken from one peer in one turn.
 const RECORDS_PER_TURN: usize = 1024;
 /// A busy shard enters the kernel at least every so many turns, so that completions are not starved by ready tasks.
 const TURNS_PER_ENTER: u32 = 8;
 
+/// What a turn found to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    Work,
+    Nothing,
+}
+
 impl Shard {
     /// The loop: turns until the team is asked to stop.
     pub(crate) fn run(&self, inbound: &mut Inbound, effects: &mut Effects) {
         let mut turns_since_enter = 0;
+        let mut rest = Rest::Awake;
         while !self.team.is_stopping() {
-            // First: it may take long, and what the last turn wrote has left by now.
-            self.run_float();
-            self.now_ns.set(self.clock.now_ns());
-            self.take_inbound(inbound);
-            self.fire_timers();
-            self.run_tasks();
-            // Before the publish: what a destructor sends leaves with this turn.
-            self.bury_all();
-            self.publish();
+            let found = self.take_turn(inbound);
+            self.account_for(rest, found);
+            rest = Rest::Awake;
             if self.is_idle() {
                 turns_since_enter = 0;
-                self.park(effects);
+                rest = self.park(effects);
             } else {
                 turns_since_enter += 1;
                 if turns_since_enter >= TURNS_PER_ENTER || self.driver.borrow().needs_enter() {
@@ -55,17 +58,45 @@ impl Shard {
         !self.has_ready_tasks() && !self.unfinished.get() && !self.float.has_work()
     }
 
+    /// Everything between two visits to the kernel.
+    fn take_turn(&self, inbound: &mut Inbound) -> Found {
+        // First: it may take long, and what the last turn wrote has left by now.
+        let floats = self.float.has_work();
+        self.run_float();
+        let news = self.take_inbound(inbound);
+        self.now_ns.set(self.clock.now_ns());
+        let fired = self.fire_timers();
+        let polls = self.run_tasks();
+        // Before the publish: what a destructor sends leaves with this turn.
+        self.bury_all();
+        self.publish();
+        if !floats && news == Found::Nothing && fired == 0 && polls == 0 {
+            Found::Nothing
+        } else {
+            Found::Work
+        }
+    }
+
+    /// Counts a turn, and the sleep before it.
+    fn account_for(&self, rest: Rest, found: Found) {
+        self.counters.turns.add(1);
+        if rest == Rest::Slept && found == Found::Nothing {
+            self.counters.empty_wakes.add(1);
+        }
+    }
+
     /// Takes what other threads sent: wakes, jobs, then the rings of the peers, each bounded.
-    pub(super) fn take_inbound(&self, inbound: &mut Inbound) {
+    pub(super) fn take_inbound(&self, inbound: &mut Inbound) -> Found {
         let news = self.shared().handshake.take_pending();
         if !news && !self.unfinished.get() {
-            return;
+            return Found::Nothing;
         }
         {
             let mut tasks = self.tasks.borrow_mut();
             self.shared().wakes.drain(|slot| tasks.wake_slot(slot));
         }
         for job in self.shared().jobs.take_all() {
+            self.counters.jobs.add(1);
             self.contain(job);
         }
         let mut more = false;
@@ -73,6 +104,7 @@ impl Shard {
             more |= self.take_from(from, consumer);
         }
         self.unfinished.set(more);
+        Found::Work
     }
 
     /// Takes records of one peer; true if some were left.
@@ -94,27 +126,45 @@ impl Shard {
         drained.count == RECORDS_PER_TURN
     }
 
-    fn fire_timers(&self) {
+    /// Wakes those whose time has come; returns how many.
+    fn fire_timers(&self) -> u64 {
         let now_ns = self.now_ns.get();
+        let mut fired = 0;
         loop {
             let waker = self.timers.borrow_mut().pop_due(now_ns);
-            let Some(waker) = waker else { return };
+            let Some(waker) = waker else { break };
+            fired += 1;
             // A waker may be anybody's.
             self.contain(|| waker.wake());
         }
+        self.counters.timers_fired.add(fired);
+        fired
     }
 
     /// Polls ready tasks, those that become ready meanwhile included, until none is left or the turn has had its share.
-    fn run_tasks(&self) {
-        for polled in 1..=TASKS_PER_TURN {
+    /// Returns how many polls it were.
+    fn run_tasks(&self) -> u32 {
+        let end_ns = self.now_ns.get() + TURN_NS;
+        let mut polls = 0;
+        let mut looked_at = 0;
+        self.pace.begin(self.now_ns.get());
+        while polls < POLLS_PER_TURN {
             let Some(task) = self.tasks.borrow_mut().pop_ready() else {
                 break;
             };
             self.run_task(task);
-            if polled % POLLS_PER_CLOCK == 0 && self.clock.now_ns() - self.now_ns.get() > TURN_NS {
-                break;
+            polls += 1;
+            if polls - looked_at == self.pace.polls_ahead() {
+                let now_ns = self.clock.now_ns();
+                self.pace.look(polls - looked_at, now_ns);
+                looked_at = polls;
+                if now_ns > end_ns {
+                    break;
+                }
             }
         }
+        self.pace.leave(polls - looked_at);
+        self.counters.polls.add(u64::from(polls));
         self.budget.lift();
         // Tasks that yielded are ready again, but not before timers, peers and the kernel had their turn.
         let mut yielded = std::mem::take(&mut *self.yielded.borrow_mut());
@@ -125,6 +175,7 @@ impl Shard {
         if unused.is_empty() {
             *unused = yielded;
         }
+        polls
     }
 
     fn run_task(&self, mut task: TaskRef) {
