@@ -444,6 +444,9 @@ fn child_that_drops_a_writer() {
         writer.write_all(b"never flushed").await.unwrap();
         drop(writer);
         let mut writer = FileWriter::new(File::create(&path).await.unwrap());
+        writer.write_all(b"nor this").await.unwrap();
+        drop(writer);
+        let mut writer = FileWriter::new(File::create(&path).await.unwrap());
         writer.write_all(b"flushed").await.unwrap();
         writer.flush().await.unwrap();
         drop(writer);

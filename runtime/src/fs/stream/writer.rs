@@ -19,6 +19,7 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Once;
 use std::task::{Context, Poll, Waker};
 
 use super::{Blocks, StreamOptions, offset_unit};
@@ -36,7 +37,8 @@ use crate::ring::ops::write_at::WriteAt;
 /// fails there is reported by the next call, whichever that is; its data is kept and tried again by the call after that.
 ///
 /// *Call [`flush`](Self::flush) or [`close`](Self::close) at the end.* If the writer is dropped before, writes in flight go
-/// on unheard, and what was not handed over yet is lost; a debug build says so on the standard error output.
+/// on unheard, and what was not handed over yet is lost; a debug build says so on the standard error
+/// output, the first time it happens.
 ///
 /// On a file opened to append there is one write in flight at a time, so that the blocks stay in order, and the position
 /// counts from the start of the stream.
@@ -394,10 +396,15 @@ impl Drop for FileWriter {
     reason = "nobody is left to return an error to, and data is lost"
 )]
 fn report_lost(file: &File, lost: usize) {
-    eprintln!(
-        "greenroom: a writer of {} was dropped with {lost} bytes that were never written: call `flush` or `close`",
-        file.name
-    );
+    /// Once is enough to find the mistake, and a program that drops many on purpose is not flooded.
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        eprintln!(
+            "greenroom: a writer of {} was dropped with {lost} bytes that were never written: call `flush` or `close` \
+             (said once)",
+            file.name
+        );
+    });
 }
 
 impl fmt::Debug for FileWriter {

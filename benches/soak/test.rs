@@ -1,0 +1,25 @@
+//! A soak of three seconds.
+
+use std::process::Command;
+
+#[test]
+fn three_seconds_of_random_work_leave_nothing_behind() {
+    let output = Command::new(env!("CARGO_BIN_EXE_soak"))
+        .args(["--seconds", "3", "--seed", "3"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn what_is_not_understood_is_refused_with_the_usage() {
+    for arguments in [&["--second", "3"][..], &["--seed"], &["--seed", "x"]] {
+        let output = Command::new(env!("CARGO_BIN_EXE_soak"))
+            .args(arguments)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.contains("usage: soak"), "{text}");
+    }
+}
