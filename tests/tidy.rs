@@ -16,6 +16,7 @@ use blank::blank_text;
 const UNSAFE_FILES: &str = "
 benches/messages.rs: counts what the allocator is asked for
 runtime/src/fs/aligned.rs: owns memory of a chosen alignment
+benches/peers/src/bin/raw.rs: a server on io_uring without a runtime, to measure against
 runtime/src/inject/queue.rs: owns nodes from push to drain
 runtime/src/mesh/cross.rs: asserts `Send` for what was proved `Send` when it was wrapped
 runtime/src/mesh/record.rs: reads a record back as the type its vtable was made for
