@@ -26,6 +26,10 @@ runtime/src/mesh/ring.rs: keeps values of many types in one block of memory
 runtime/src/net/tests.rs: test: a buffer of its own
 runtime/src/ring/buf_ring.rs: writes to memory that is shared with the kernel
 runtime/src/ring/buffer.rs: states the contract for memory the kernel reads and writes
+runtime/src/ring/epoll/file_call.rs: makes the system calls that entries describe
+runtime/src/ring/epoll/jobs.rs: lets threads of the pool act on addresses in records
+runtime/src/ring/epoll/transfer.rs: makes the system calls that entries describe
+runtime/src/ring/epoll/work.rs: makes the system calls that entries describe
 runtime/src/ring/fake.rs: test: plays the kernel, which writes through addresses
 runtime/src/ring/inflight.rs: moves payloads into records and out of them, by their key
 runtime/src/ring/op.rs: states the contract of operations
@@ -58,13 +62,14 @@ runtime/src/ring/record.rs: owns the pages, and the payloads in their slots
 runtime/src/ring/tests/life.rs: test: writes through addresses as the kernel would
 runtime/src/ring/tests/real.rs: test: operations of its own, raw descriptors
 runtime/src/ring/tests/records.rs: test: operations of its own
-runtime/src/ring/tests/refused.rs: test: installs seccomp filters
 runtime/src/ring/uring.rs: maps entries to the ring's and enters the kernel
 runtime/src/shard/context.rs: reads the scoped pointer to the current shard
 runtime/src/sys.rs: the only libc calls outside of the ring
 runtime/src/task/join.rs: names the output type of an erased task
 runtime/src/task/raw.rs: owns the task's allocation
 runtime/src/task/waker.rs: builds a waker whose data word is an id
+runtime/tests/support/limits.rs: test: gives up rights
+runtime/tests/support/refusals.rs: test: installs seccomp filters
 ";
 
 /// Libraries that forbid unsafe code altogether.
@@ -102,6 +107,7 @@ const DEPENDENCIES: [(&str, &[&str]); 3] = [
             "io-uring",
             "libc",
             "loom",
+            "mio",
             "signal-hook",
             "slab",
             "socket2",

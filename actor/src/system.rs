@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use futures_channel::oneshot;
-use greenroom_runtime::{Runtime, ShardId, StartError, time};
+use greenroom_runtime::{BackendError, Runtime, ShardId, StartError, time};
 
 use crate::actor::Actor;
 use crate::address::{Addr, Remote};
@@ -75,6 +75,12 @@ impl System {
     #[must_use]
     pub fn backend(&self) -> &'static str {
         self.runtime.backend()
+    }
+
+    /// Why the backend is not io_uring, if the choice was open and it does not work here.
+    #[must_use]
+    pub fn backend_reason(&self) -> Option<&BackendError> {
+        self.runtime.backend_reason()
     }
 
     /// Runs a future on the calling thread until it is done.

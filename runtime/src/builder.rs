@@ -8,7 +8,7 @@ use crate::blocking::pool::PoolConfig;
 use crate::error::StartError;
 use crate::launch;
 use crate::observe::hooks::Hooks;
-use crate::ring::RingConfig;
+use crate::ring::{Backend, RingConfig};
 use crate::runtime::Runtime;
 use crate::shard::ShardId;
 
@@ -27,6 +27,7 @@ pub struct Builder {
     pub(crate) shards: Option<usize>,
     pub(crate) pin: bool,
     pub(crate) thread_name: String,
+    pub(crate) backend: Backend,
     pub(crate) ring: RingConfig,
     pub(crate) recv_buffers: usize,
     pub(crate) recv_buffer_bytes: usize,
@@ -55,6 +56,7 @@ impl Builder {
             shards: None,
             pin: true,
             thread_name: "shard".to_owned(),
+            backend: Backend::Auto,
             ring: RingConfig::default(),
             recv_buffers: 512,
             recv_buffer_bytes: 8192,
@@ -85,6 +87,14 @@ impl Builder {
     /// What threads are called: this, a dash, and the shard's number. Default: `shard`. The kernel shows 15 bytes.
     pub fn thread_name(mut self, name: impl Into<String>) -> Self {
         self.thread_name = name.into();
+        self
+    }
+
+    /// How the shards do their I/O. Default: io_uring where it works, else epoll.
+    ///
+    /// [`Runtime::backend`] tells what was chosen, and [`Runtime::backend_reason`] why it was not io_uring.
+    pub fn backend(mut self, backend: Backend) -> Self {
+        self.backend = backend;
         self
     }
 
@@ -187,8 +197,8 @@ impl Builder {
     /// Starts the shards: all of them, or none.
     ///
     /// # Errors
-    /// If a value is out of range, a thread cannot be made or pinned, the kernel refuses an io_uring, or the start hook
-    /// panicked. The text names the cause and its cure; no thread is left behind.
+    /// If a value is out of range, a thread cannot be made or pinned, the backend that was asked for does not work here,
+    /// or the start hook panicked. The text names the cause and its cure; no thread is left behind.
     pub fn start(self) -> Result<Runtime, StartError> {
         launch::start(&self)
     }
@@ -200,6 +210,7 @@ impl fmt::Debug for Builder {
             .field("shards", &self.shards)
             .field("pin", &self.pin)
             .field("thread_name", &self.thread_name)
+            .field("backend", &self.backend)
             .field("ring", &self.ring)
             .field("recv_buffers", &self.recv_buffers)
             .field("recv_buffer_bytes", &self.recv_buffer_bytes)

@@ -1,9 +1,10 @@
 //! Why a runtime did not start.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io;
 
-use crate::ring::BackendError;
+use crate::ring::{BackendError, VARIABLE};
 use crate::shard::ShardId;
 
 /// A runtime that did not start. No thread of it is left.
@@ -32,6 +33,10 @@ pub(crate) enum StartErrorKind {
     },
     Doorbell(io::Error),
     Backend(BackendError),
+    /// What the environment asked for.
+    BackendVariable {
+        value: OsString,
+    },
     /// The text: a payload need not be `Sync`, and errors should be.
     Panicked(String),
 }
@@ -41,7 +46,7 @@ impl StartError {
         Self { shard: None, kind }
     }
 
-    /// Whether the kernel, or a sandbox around this process, refused an io_uring.
+    /// Whether the kernel, or a sandbox around this process, refused the I/O backend.
     #[must_use]
     pub fn is_backend(&self) -> bool {
         matches!(self.kind, StartErrorKind::Backend(_))
@@ -62,7 +67,7 @@ impl StartError {
         matches!(self.kind, StartErrorKind::Panicked(_))
     }
 
-    /// Whether the builder was given a value out of range.
+    /// Whether the builder, or the environment, gave a value out of range.
     #[must_use]
     pub fn is_config(&self) -> bool {
         matches!(
@@ -72,6 +77,7 @@ impl StartError {
                 | StartErrorKind::LinkBytes { .. }
                 | StartErrorKind::NoBlockingThreads
                 | StartErrorKind::RecvBuffers { .. }
+                | StartErrorKind::BackendVariable { .. }
         )
     }
 
@@ -125,7 +131,19 @@ impl fmt::Display for StartError {
             StartErrorKind::Doorbell(_) => f.write_str(
                 "its eventfd could not be made; raise the limit on open files (ulimit -n)",
             ),
+            StartErrorKind::Backend(error) if error.is_about_io_uring() => {
+                write!(
+                    f,
+                    "{error}; or run on epoll, with Backend::Auto or {VARIABLE}=epoll"
+                )
+            }
             StartErrorKind::Backend(error) => write!(f, "{error}"),
+            StartErrorKind::BackendVariable { value } => {
+                write!(
+                    f,
+                    "the environment variable {VARIABLE} is {value:?}; it may be \"io_uring\", \"epoll\" or \"auto\""
+                )
+            }
             StartErrorKind::Panicked(text) => write!(f, "it panicked: {text}"),
         }
     }

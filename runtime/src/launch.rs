@@ -1,7 +1,9 @@
 //! Threads: spawn, pin, the start gate, and the thread's last words.
 //!
-//! Every shard is made on its own thread (a ring belongs to the thread that made it), then waits at the gate. The
-//! starter hears from each of them, an error and a panic included, and opens the gate for all or for none.
+//! Every shard is made on its own thread (a ring belongs to the thread that made it), and a start has two stages. First
+//! each thread opens its backend, and the starter decides for all of them: where the choice is open and one ring is
+//! refused, all go on with epoll. Then each makes its shard and waits at the gate. The starter hears from each of them,
+//! an error and a panic included, and opens the gate for all or for none.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,30 +16,57 @@ use crate::error::{StartError, StartErrorKind};
 use crate::float::board::Board;
 use crate::mesh::team::Team;
 use crate::observe::hooks::ShardMoment;
-use crate::ring::{BufferPoolConfig, Effects};
+use crate::ring::{AnyBackend, Backend, BackendError, BufferPoolConfig, Effects, RingConfig};
 use crate::runtime::Runtime;
 use crate::shard::registry::Lease;
 use crate::shard::{Inbound, SHARD_NUMBER_COUNT, Shard, ShardConfig, ShardId, context};
 use crate::sys;
 use crate::task::panic_text;
 
-/// What a shard's thread tells the starter.
-type Report = (ShardId, Result<&'static str, StartErrorKind>);
+/// What a shard's thread tells the starter, once for each stage it reaches.
+type Report = (ShardId, Result<Stage, StartErrorKind>);
+
+/// How far a thread has come.
+enum Stage {
+    /// It has the backend it was told to try first.
+    Opened,
+    /// It was refused a ring, and can go on without.
+    Refused(BackendError),
+    /// It has a shard on the backend of this name.
+    Made(&'static str),
+}
+
+/// What the starter tells a thread. If it hangs up instead, the thread ends.
+enum Go {
+    /// Make the shard on the backend you opened.
+    Make,
+    /// Make the shard on epoll.
+    MakeOnEpoll,
+    /// Run the shard.
+    Run,
+}
 
 /// All that a shard's thread is given.
 struct Order {
     config: ShardConfig,
     lease: Lease,
     cpu: Option<usize>,
+    backend: Backend,
     hook: Option<StartHook>,
     report: mpsc::Sender<Report>,
-    gate: mpsc::Receiver<()>,
+    gate: mpsc::Receiver<Go>,
 }
+
+/// A shard, and the gate it waits at.
+type Made = (Box<Shard>, mpsc::Receiver<Go>);
 
 pub(crate) fn start(builder: &Builder) -> Result<Runtime, StartError> {
     let cpus = sys::allowed_cpus();
     let count = builder.shards.unwrap_or_else(|| cpus.len().max(1));
     check(builder, count)?;
+    let backend = builder.backend.or_from_environment();
+    let backend =
+        backend.map_err(|value| StartError::new(StartErrorKind::BackendVariable { value }))?;
     if count > cpus.len() && !cpus.is_empty() {
         warn(&format!(
             "greenroom: {count} shards share {} CPUs; a shard waits while another one runs on its CPU",
@@ -50,17 +79,13 @@ pub(crate) fn start(builder: &Builder) -> Result<Runtime, StartError> {
     let (board, lanes) = Board::new(count, builder.float_lane);
     let team = Arc::new(Team::new(numbers, builder.link_bytes, pool, board));
     let mut ring = builder.ring.clone();
-    ring.worker_cpus = cpus.clone();
+    ring.worker_cpus.clone_from(&cpus);
     ring.pool = recv_buffers(builder)?;
     let seed = builder.seed.unwrap_or_else(sys::random_seed);
 
-    let (report, reports) = mpsc::channel();
-    let mut gates = Vec::with_capacity(count);
-    let mut threads = Vec::with_capacity(count);
-    let mut failure = None;
+    let mut crew = Crew::new();
     for ((index, lease), lane) in (0_u16..).zip(leases).zip(lanes) {
         let (open, gate) = mpsc::channel();
-        let cpu = (builder.pin && !cpus.is_empty()).then(|| cpus[usize::from(index) % cpus.len()]);
         let config = ShardConfig {
             id: ShardId::from(index),
             team: team.clone(),
@@ -73,39 +98,128 @@ pub(crate) fn start(builder: &Builder) -> Result<Runtime, StartError> {
         let order = Order {
             config,
             lease,
-            cpu,
+            cpu: (builder.pin && !cpus.is_empty()).then(|| cpus[usize::from(index) % cpus.len()]),
+            backend,
             hook: builder.on_shard_start.clone(),
-            report: report.clone(),
+            report: crew.report.clone(),
             gate,
         };
         let name = format!("{}-{index}", builder.thread_name);
-        match thread::Builder::new().name(name).spawn(move || run(order)) {
-            Ok(thread) => {
-                threads.push(thread);
-                gates.push(open);
-            }
-            Err(error) => {
-                failure = Some(StartError {
-                    shard: Some(ShardId::from(index)),
-                    kind: StartErrorKind::Thread(error),
-                });
-                break;
-            }
+        if let Err(error) = crew.hire(name, order, open) {
+            crew.dismiss();
+            return Err(error);
         }
     }
-    drop(report);
-    let backend = await_reports(&reports, threads.len(), &mut failure);
-    if let Some(failure) = failure {
-        // Nobody opens the gate: every thread sees it fall and takes down what it made.
-        drop(gates);
-        join_quietly(threads);
-        return Err(failure);
+    crew.start(team)
+}
+
+/// The threads of a runtime that is being started.
+struct Crew {
+    report: mpsc::Sender<Report>,
+    reports: mpsc::Receiver<Report>,
+    threads: Vec<thread::JoinHandle<()>>,
+    gates: Vec<mpsc::Sender<Go>>,
+}
+
+/// What the threads had to say at one stage, if none of them failed.
+#[derive(Default)]
+struct Heard {
+    refused: Option<BackendError>,
+    backend: &'static str,
+}
+
+impl Crew {
+    fn new() -> Crew {
+        let (report, reports) = mpsc::channel();
+        Crew {
+            report,
+            reports,
+            threads: Vec::new(),
+            gates: Vec::new(),
+        }
     }
-    for gate in gates {
-        gate.send(())
-            .expect("a shard that reported waits at the gate");
+
+    fn hire(
+        &mut self,
+        name: String,
+        order: Order,
+        gate: mpsc::Sender<Go>,
+    ) -> Result<(), StartError> {
+        let id = order.config.id;
+        let spawned = thread::Builder::new().name(name).spawn(move || run(order));
+        self.threads.push(spawned.map_err(|error| StartError {
+            shard: Some(id),
+            kind: StartErrorKind::Thread(error),
+        })?);
+        self.gates.push(gate);
+        Ok(())
     }
-    Ok(Runtime::new(team, threads, backend))
+
+    /// Leads all threads through the stages, or none.
+    fn start(self, team: Arc<Team>) -> Result<Runtime, StartError> {
+        let refused = match self.hear() {
+            Ok(heard) => heard.refused,
+            Err(failure) => {
+                self.dismiss();
+                return Err(failure);
+            }
+        };
+        self.tell_all(|| match refused {
+            None => Go::Make,
+            Some(_) => Go::MakeOnEpoll,
+        });
+        let backend = match self.hear() {
+            Ok(heard) => heard.backend,
+            Err(failure) => {
+                self.dismiss();
+                return Err(failure);
+            }
+        };
+        self.tell_all(|| Go::Run);
+        Ok(Runtime::new(team, self.threads, backend, refused))
+    }
+
+    /// Hears from every thread; the first failure counts.
+    fn hear(&self) -> Result<Heard, StartError> {
+        let mut heard = Heard::default();
+        let mut failure = None;
+        for _ in 0..self.threads.len() {
+            let (shard, reached) = self
+                .reports
+                .recv()
+                .expect("a sender is kept in the same value");
+            match reached {
+                Ok(Stage::Opened) => {}
+                Ok(Stage::Made(name)) => heard.backend = name,
+                Ok(Stage::Refused(error)) => {
+                    heard.refused.get_or_insert(error);
+                }
+                Err(kind) => {
+                    failure.get_or_insert(StartError {
+                        shard: Some(shard),
+                        kind,
+                    });
+                }
+            }
+        }
+        failure.map_or(Ok(heard), Err)
+    }
+
+    fn tell_all(&self, go: impl Fn() -> Go) {
+        for gate in &self.gates {
+            gate.send(go())
+                .expect("a thread that reported waits at the gate");
+        }
+    }
+
+    /// Nobody opens the gate: every thread sees it fall and takes down what it made.
+    fn dismiss(self) {
+        drop(self.gates);
+        for thread in self.threads {
+            // A failed start has reported its cause; a panic on the way out adds nothing to it.
+            drop(thread.join());
+        }
+    }
 }
 
 /// The blocking pool: no thread yet, and later ones that shed the pin of the shard that starts them.
@@ -148,50 +262,14 @@ fn recv_buffers(builder: &Builder) -> Result<BufferPoolConfig, StartError> {
         .ok_or_else(|| StartError::new(StartErrorKind::RecvBuffers { count, bytes }))
 }
 
-/// Hears from every thread; keeps the first failure. Returns the name of the backend.
-fn await_reports(
-    reports: &mpsc::Receiver<Report>,
-    threads: usize,
-    failure: &mut Option<StartError>,
-) -> &'static str {
-    let mut backend = "";
-    for _ in 0..threads {
-        match reports.recv() {
-            Ok((_, Ok(name))) => backend = name,
-            Ok((shard, Err(kind))) => {
-                failure.get_or_insert(StartError {
-                    shard: Some(shard),
-                    kind,
-                });
-            }
-            // Every sender is gone: threads that died have reported, see `run`.
-            Err(mpsc::RecvError) => break,
-        }
-    }
-    backend
-}
-
-fn join_quietly(threads: Vec<thread::JoinHandle<()>>) {
-    for thread in threads {
-        // A failed start has reported its cause; a panic on the way out adds nothing to it.
-        drop(thread.join());
-    }
-}
-
 /// The life of a shard's thread.
 fn run(order: Order) {
-    let Order {
-        config,
-        lease,
-        cpu,
-        hook,
-        report,
-        gate,
-    } = order;
-    let (id, team) = (config.id, config.team.clone());
-    let made = catch_unwind(AssertUnwindSafe(|| make(config, lease, cpu, hook)));
-    let shard = match made {
-        Ok(Ok(shard)) => shard,
+    let (id, team) = (order.config.id, order.config.team.clone());
+    let report = order.report.clone();
+    let made = catch_unwind(AssertUnwindSafe(|| make(order)));
+    let (shard, gate) = match made {
+        Ok(Ok(Some(made))) => made,
+        Ok(Ok(None)) => return,
         Ok(Err(kind)) => return tell(&report, id, Err(kind)),
         Err(payload) => {
             let text = panic_text(payload.as_ref()).to_owned();
@@ -200,12 +278,12 @@ fn run(order: Order) {
     };
     let entered = context::enter(&shard);
     let mut effects = Effects::default();
-    tell(&report, id, Ok(shard.backend_name()));
+    tell(&report, id, Ok(Stage::Made(shard.backend_name())));
     drop(report);
-    if gate.recv().is_err() {
+    let Ok(Go::Run) = gate.recv() else {
         shard.abandon(&mut effects);
         return;
-    }
+    };
     let mut inbound: Inbound = (0..team.len()).map(|_| None).collect();
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| shard.run(&mut inbound, &mut effects))) {
         team.stop(Some(payload));
@@ -227,26 +305,60 @@ fn run(order: Order) {
     }
 }
 
-fn tell(report: &mpsc::Sender<Report>, id: ShardId, what: Result<&'static str, StartErrorKind>) {
+fn tell(report: &mpsc::Sender<Report>, id: ShardId, what: Result<Stage, StartErrorKind>) {
     report
         .send((id, what))
         .expect("the starter hears every thread out");
 }
 
-fn make(
-    config: ShardConfig,
-    lease: Lease,
-    cpu: Option<usize>,
-    hook: Option<StartHook>,
-) -> Result<Box<Shard>, StartErrorKind> {
+/// Opens the backend, and makes the shard once the starter knows which backend it is to be. `None` if it hangs up.
+fn make(order: Order) -> Result<Option<Made>, StartErrorKind> {
+    let Order {
+        config,
+        lease,
+        cpu,
+        backend,
+        hook,
+        report,
+        gate,
+    } = order;
     if let Some(cpu) = cpu {
         sys::pin_to(cpu).map_err(|source| StartErrorKind::Pin { cpu, source })?;
     }
     let id = config.id;
+    let pool = config.team.blocking().clone();
+    let (opened, stage) = open(backend, &config.ring, &pool).map_err(StartErrorKind::Backend)?;
+    tell(&report, id, Ok(stage));
+    let backend = match (gate.recv(), opened) {
+        (Err(mpsc::RecvError), _) => return Ok(None),
+        (Ok(Go::Make), Some(opened)) => opened,
+        (Ok(_), opened) => {
+            drop(opened);
+            AnyBackend::epoll(&config.ring, &pool).map_err(StartErrorKind::Backend)?
+        }
+    };
     if let Some(hook) = hook {
         hook(id);
     }
-    Shard::new(config, lease).map(Box::new)
+    let shard = Shard::new(config, backend, lease)?;
+    Ok(Some((Box::new(shard), gate)))
+}
+
+/// Opens the backend that was chosen, or the better one if none was.
+fn open(
+    backend: Backend,
+    ring: &RingConfig,
+    pool: &Arc<Pool>,
+) -> Result<(Option<AnyBackend>, Stage), BackendError> {
+    let opened = match backend {
+        Backend::Epoll => AnyBackend::epoll(ring, pool)?,
+        Backend::IoUring => AnyBackend::uring(ring)?,
+        Backend::Auto => match AnyBackend::uring(ring) {
+            Ok(opened) => opened,
+            Err(error) => return Ok((None, Stage::Refused(error))),
+        },
+    };
+    Ok((Some(opened), Stage::Opened))
 }
 
 #[expect(

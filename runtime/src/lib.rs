@@ -51,7 +51,7 @@ pub mod time;
 pub use builder::Builder;
 pub use error::StartError;
 pub use float::{FloatCounts, FloatHandle, offload, spawn_anywhere};
-pub use ring::{BackendError, buffer};
+pub use ring::{Backend, BackendError, buffer};
 pub use rng::random;
 pub use runtime::{Handle, Runtime, ShutdownReport};
 pub use shard::{ShardCounts, ShardId, ShardMetrics, current_shard, extension};

@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::block_on;
 use crate::blocking::{self, BlockingCounts, BlockingHandle};
 use crate::mesh::team::Team;
+use crate::ring::BackendError;
 use crate::shard::{ShardId, context};
 use crate::task::{self, RemoteJoinHandle};
 
@@ -30,6 +31,7 @@ pub struct Runtime {
     handle: Handle,
     threads: Vec<thread::JoinHandle<()>>,
     backend: &'static str,
+    backend_reason: Option<BackendError>,
 }
 
 /// What a shutdown leaves to say.
@@ -65,11 +67,13 @@ impl Runtime {
         team: Arc<Team>,
         threads: Vec<thread::JoinHandle<()>>,
         backend: &'static str,
+        backend_reason: Option<BackendError>,
     ) -> Self {
         Self {
             handle: Handle { team },
             threads,
             backend,
+            backend_reason,
         }
     }
 
@@ -89,6 +93,23 @@ impl Runtime {
     #[must_use]
     pub fn backend(&self) -> &'static str {
         self.backend
+    }
+
+    /// Why the backend is not io_uring, if the choice was open and it does not work here.
+    ///
+    /// Said here and nowhere else: a server that wants it in its log writes it there.
+    ///
+    /// # Examples
+    /// ```
+    /// let runtime = greenroom_runtime::Builder::new().shards(1).start()?;
+    /// if let Some(reason) = runtime.backend_reason() {
+    ///     println!("running on {}: {reason}", runtime.backend());
+    /// }
+    /// # Ok::<(), greenroom_runtime::StartError>(())
+    /// ```
+    #[must_use]
+    pub fn backend_reason(&self) -> Option<&BackendError> {
+        self.backend_reason.as_ref()
     }
 
     /// Runs a future on the calling thread until it is done.

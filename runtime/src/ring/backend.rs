@@ -8,13 +8,18 @@ use std::ffi::c_char;
 use std::io;
 use std::os::fd::RawFd;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::RingConfig;
+use super::epoll::Epoll;
 #[cfg(test)]
 use super::fake::FakeKernel;
 use super::op::Completion;
 use super::pool::{BufferPool, BufferPoolConfig};
+use super::probe::BackendError;
 use super::uring::Uring;
+use crate::blocking::pool::Pool;
 
 /// A source of completions.
 pub(crate) trait Backend {
@@ -49,6 +54,9 @@ pub(crate) trait Backend {
 
     /// Whether [`EntryKind::SendZeroCopy`] is available.
     fn has_zero_copy(&self) -> bool;
+    /// Whether something may have happened that only an [`enter`](Self::enter) finds out, and that none of the signs
+    /// above would show. Such a backend is entered by every turn, busy or not.
+    fn is_blind(&self) -> bool;
 
     /// The name shown to users.
     fn name(&self) -> &'static str;
@@ -252,15 +260,39 @@ pub(crate) enum SyncScope {
 pub(crate) enum AnyBackend {
     /// The real thing.
     Uring(Uring),
+    /// For systems that refuse it.
+    Epoll(Box<Epoll>),
     /// The scripted kernel of the tests.
     #[cfg(test)]
     Fake(FakeKernel),
+}
+
+impl AnyBackend {
+    /// A ring of the calling thread.
+    ///
+    /// # Errors
+    ///
+    /// If io_uring does not work here; the error tells what to change.
+    pub(crate) fn uring(config: &RingConfig) -> Result<AnyBackend, BackendError> {
+        Uring::new(config).map(AnyBackend::Uring)
+    }
+
+    /// What works where rings do not. Files are the business of the pool.
+    ///
+    /// # Errors
+    ///
+    /// If the process has no descriptor left.
+    pub(crate) fn epoll(config: &RingConfig, pool: &Arc<Pool>) -> Result<AnyBackend, BackendError> {
+        let epoll = Epoll::new(config, pool.clone())?;
+        Ok(AnyBackend::Epoll(Box::new(epoll)))
+    }
 }
 
 impl Backend for AnyBackend {
     fn push(&mut self, entry: &Entry) -> bool {
         match self {
             AnyBackend::Uring(uring) => uring.push(entry),
+            AnyBackend::Epoll(epoll) => epoll.push(entry),
             #[cfg(test)]
             AnyBackend::Fake(fake) => fake.push(entry),
         }
@@ -269,6 +301,7 @@ impl Backend for AnyBackend {
     fn enter(&mut self, wait: Wait) -> io::Result<()> {
         match self {
             AnyBackend::Uring(uring) => uring.enter(wait),
+            AnyBackend::Epoll(epoll) => epoll.enter(wait),
             #[cfg(test)]
             AnyBackend::Fake(fake) => fake.enter(wait),
         }
@@ -277,6 +310,7 @@ impl Backend for AnyBackend {
     fn reap(&mut self, sink: impl FnMut(Completion)) {
         match self {
             AnyBackend::Uring(uring) => uring.reap(sink),
+            AnyBackend::Epoll(epoll) => epoll.reap(sink),
             #[cfg(test)]
             AnyBackend::Fake(fake) => fake.reap(sink),
         }
@@ -285,6 +319,7 @@ impl Backend for AnyBackend {
     fn has_completions(&self) -> bool {
         match self {
             AnyBackend::Uring(uring) => uring.has_completions(),
+            AnyBackend::Epoll(epoll) => epoll.has_completions(),
             #[cfg(test)]
             AnyBackend::Fake(fake) => fake.has_completions(),
         }
@@ -293,6 +328,7 @@ impl Backend for AnyBackend {
     fn wants_enter(&self) -> bool {
         match self {
             AnyBackend::Uring(uring) => uring.wants_enter(),
+            AnyBackend::Epoll(epoll) => epoll.wants_enter(),
             #[cfg(test)]
             AnyBackend::Fake(fake) => fake.wants_enter(),
         }
@@ -301,6 +337,7 @@ impl Backend for AnyBackend {
     fn make_pool(&mut self, config: &BufferPoolConfig) -> io::Result<Rc<BufferPool>> {
         match self {
             AnyBackend::Uring(uring) => uring.make_pool(config),
+            AnyBackend::Epoll(epoll) => epoll.make_pool(config),
             #[cfg(test)]
             AnyBackend::Fake(fake) => fake.make_pool(config),
         }
@@ -309,14 +346,25 @@ impl Backend for AnyBackend {
     fn has_zero_copy(&self) -> bool {
         match self {
             AnyBackend::Uring(uring) => uring.has_zero_copy(),
+            AnyBackend::Epoll(epoll) => epoll.has_zero_copy(),
             #[cfg(test)]
             AnyBackend::Fake(fake) => fake.has_zero_copy(),
+        }
+    }
+
+    fn is_blind(&self) -> bool {
+        match self {
+            AnyBackend::Uring(uring) => uring.is_blind(),
+            AnyBackend::Epoll(epoll) => epoll.is_blind(),
+            #[cfg(test)]
+            AnyBackend::Fake(fake) => fake.is_blind(),
         }
     }
 
     fn name(&self) -> &'static str {
         match self {
             AnyBackend::Uring(uring) => uring.name(),
+            AnyBackend::Epoll(epoll) => epoll.name(),
             #[cfg(test)]
             AnyBackend::Fake(fake) => fake.name(),
         }

@@ -7,15 +7,12 @@ use std::os::fd::RawFd;
 use std::rc::Rc;
 use std::task::Waker;
 
-use super::RingConfig;
 use super::backend::{AnyBackend, Backend, Wait};
 use super::inflight::{Inflight, Key, Polled};
 use super::op::{Effects, Operation, Outcome};
 use super::ops::doorbell::{DoorbellPoll, DoorbellRead};
 use super::payload::Garbage;
 use super::pool::{BufferPool, BufferPoolConfig};
-use super::probe::BackendError;
-use super::uring::Uring;
 
 /// The most often one turn enters the kernel. Each enter takes a queue full of entries and runs about twenty deferred
 /// completions; what is left after this many waits for the next turn, so that tasks are not kept waiting.
@@ -70,17 +67,8 @@ enum DoorbellWait {
 }
 
 impl Driver {
-    /// Makes the driver of the calling thread's shard.
-    ///
-    /// # Errors
-    ///
-    /// If no backend works here; the error tells what to change.
-    pub(crate) fn new(config: &RingConfig) -> Result<Driver, BackendError> {
-        let backend = AnyBackend::Uring(Uring::new(config)?);
-        Ok(Driver::with_backend(backend, config.pool))
-    }
-
-    pub(super) fn with_backend(backend: AnyBackend, pool: BufferPoolConfig) -> Driver {
+    /// Makes the driver of the calling thread's shard, on a backend made on the same thread.
+    pub(crate) fn new(backend: AnyBackend, pool: BufferPoolConfig) -> Driver {
         Driver {
             backend,
             inflight: Inflight::new(),
@@ -185,13 +173,15 @@ impl Driver {
     pub(crate) fn turn(&mut self, wait: Wait, effects: &mut Effects) -> io::Result<()> {
         effects.append(&mut self.deferred);
         let mut wait = if effects.is_empty() { wait } else { Wait::Poll };
+        let mut is_due = self.backend.is_blind();
         for _ in 0..ENTERS_PER_TURN_MAX {
             if !self.flush() {
                 wait = Wait::Poll;
             }
-            if wait != Wait::Poll || self.backend.wants_enter() {
+            if wait != Wait::Poll || self.backend.wants_enter() || is_due {
                 self.backend.enter(wait)?;
             }
+            is_due = false;
             self.reap(effects);
             if !self.must_enter() {
                 break;

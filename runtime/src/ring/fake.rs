@@ -56,14 +56,16 @@ impl FakeKernel {
             count: 4,
             buffer_bytes: 16,
         };
-        Driver::with_backend(AnyBackend::Fake(FakeKernel::new(queue_max)), pool)
+        Driver::new(AnyBackend::Fake(FakeKernel::new(queue_max)), pool)
     }
 
     /// The kernel under a driver.
     pub(super) fn of(driver: &mut Driver) -> &mut FakeKernel {
         match driver.backend_mut() {
             AnyBackend::Fake(fake) => fake,
-            AnyBackend::Uring(_) => panic!("the driver runs on the real kernel"),
+            AnyBackend::Uring(_) | AnyBackend::Epoll(_) => {
+                panic!("the driver runs on the real kernel")
+            }
         }
     }
 
@@ -202,6 +204,10 @@ impl Backend for FakeKernel {
 
     fn has_zero_copy(&self) -> bool {
         true
+    }
+
+    fn is_blind(&self) -> bool {
+        false
     }
 
     fn name(&self) -> &'static str {

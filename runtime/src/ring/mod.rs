@@ -1,12 +1,13 @@
 //! I/O: operations in flight, and the ring that runs them.
 //!
 //! Reading order: [`op`] tells the life of an operation; [`inflight`] keeps the books, over [`record`], [`key`] and [`payload`];
-//! [`backend`] is the border to the kernel, [`uring`] with [`translate`] what lies behind it, and [`probe`] the errors of
-//! getting there; [`driver`] puts them together for the shard, [`future`] for those who await, and [`multi`] for those who
-//! await operations that repeat themselves. [`buffer`] says what can be read into and written from; [`pool`] has the
-//! shard's own receive buffers, [`buf_ring`] the ring through which the kernel takes them, and [`pooled`] is how they are
-//! lent out. [`received`] is what a stream received and nobody asked for yet. [`socket`] keeps the directions of a socket
-//! in order, [`file`] keeps an open file open, and [`ops`] has one file for each operation.
+//! [`backend`] is the border to the kernel; [`uring`] with [`translate`], and [`epoll`], are what lies behind it, [`choice`]
+//! says which of them, and [`probe`] has the errors of getting there. [`driver`] puts them together for the shard,
+//! [`future`] for those who await, and [`multi`] for those who await operations that repeat themselves. [`buffer`] says what
+//! can be read into and written from; [`pool`] has the shard's own receive buffers, [`buf_ring`] the ring through which the
+//! kernel takes them, and [`pooled`] is how they are lent out. [`received`] is what a stream received and nobody asked for
+//! yet. [`socket`] keeps the directions of a socket in order, [`file`] keeps an open file open, and [`ops`] has one file for
+//! each operation.
 //!
 //! Everything here belongs to one shard and stays on its thread. The shard owns the [`Driver`] in a `RefCell`, takes
 //! turns with it, and runs the [`Effects`] of a turn after the borrow. Tasks reach it through the current shard.
@@ -14,7 +15,9 @@
 pub(crate) mod backend;
 mod buf_ring;
 pub mod buffer;
+mod choice;
 mod driver;
+mod epoll;
 #[cfg(test)]
 mod fake;
 pub(crate) mod file;
@@ -36,7 +39,9 @@ mod tests;
 mod translate;
 mod uring;
 
-pub(crate) use self::backend::Wait;
+pub(crate) use self::backend::{AnyBackend, Wait};
+pub use self::choice::Backend;
+pub(crate) use self::choice::VARIABLE;
 pub(crate) use self::driver::Driver;
 pub(crate) use self::future::Op;
 pub(crate) use self::op::Effects;

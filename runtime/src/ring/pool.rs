@@ -85,10 +85,6 @@ enum Free {
 
 impl BufferPool {
     /// A pool whose buffers the backend takes with [`take`](Self::take).
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for backends without shared rings")
-    )]
     pub(super) fn with_list(config: &BufferPoolConfig) -> io::Result<Rc<BufferPool>> {
         let list = (0..config.count).rev().map(BufferId).collect();
         BufferPool::new(config, Free::List(RefCell::new(list)))
@@ -130,10 +126,6 @@ impl BufferPool {
     /// Takes a free buffer to receive into. `None` if all are in use, or are the kernel's to take.
     ///
     /// The backend either reports it with a completion, or gives it back with [`put`](Self::put).
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for backends without shared rings")
-    )]
     pub(super) fn take(&self) -> Option<BufferId> {
         match &self.free {
             Free::List(list) => list.borrow_mut().pop(),

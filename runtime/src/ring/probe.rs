@@ -73,6 +73,9 @@ enum Kind {
     Setup {
         source: io::Error,
     },
+    Epoll {
+        source: io::Error,
+    },
     MissingFeature {
         name: &'static str,
     },
@@ -101,7 +104,7 @@ impl BackendError {
             | Kind::MissingFeature { .. }
             | Kind::MissingOperation { .. } => true,
             Kind::ProbeFailed { .. } | Kind::RoundTrip { .. } => true,
-            Kind::Refused { .. } | Kind::Setup { .. } => false,
+            Kind::Refused { .. } | Kind::Setup { .. } | Kind::Epoll { .. } => false,
             Kind::OutOfMemory { .. } | Kind::OutOfDescriptors { .. } => false,
         }
     }
@@ -112,6 +115,23 @@ impl BackendError {
             self.kind,
             Kind::OutOfMemory { .. } | Kind::OutOfDescriptors { .. }
         )
+    }
+
+    /// Whether another backend may work where this one did not.
+    pub(crate) fn is_about_io_uring(&self) -> bool {
+        !matches!(
+            self.kind,
+            Kind::OutOfDescriptors { .. } | Kind::Epoll { .. }
+        )
+    }
+
+    /// Explains why there is no epoll either.
+    pub(super) fn epoll(source: io::Error) -> BackendError {
+        let kind = match source.raw_os_error() {
+            Some(libc::EMFILE | libc::ENFILE) => Kind::OutOfDescriptors { source },
+            _ => Kind::Epoll { source },
+        };
+        BackendError { kind }
     }
 
     /// Explains why `io_uring_setup` failed.
@@ -161,9 +181,10 @@ impl fmt::Display for BackendError {
                 f.write_str("raise it with `ulimit -l unlimited` or LimitMEMLOCK=infinity, or start fewer shards")
             }
             Kind::OutOfDescriptors { .. } => f.write_str(
-                "io_uring_setup found no free file descriptor: raise the limit with `ulimit -n`, or close some",
+                "the I/O backend found no free file descriptor: raise the limit with `ulimit -n`, or close some",
             ),
             Kind::Setup { .. } => f.write_str("io_uring_setup failed"),
+            Kind::Epoll { .. } => f.write_str("epoll_create1 failed"),
             Kind::MissingFeature { name } => {
                 write!(f, "this kernel's io_uring lacks the feature {name}: run on Linux 5.19 or newer")
             }
@@ -193,6 +214,7 @@ impl Error for BackendError {
             | Kind::OutOfMemory { source, .. }
             | Kind::OutOfDescriptors { source }
             | Kind::Setup { source }
+            | Kind::Epoll { source }
             | Kind::ProbeFailed { source } => Some(source),
             Kind::RoundTrip { source, .. } => source.as_ref().map(|source| source as _),
             Kind::MissingFeature { .. } | Kind::MissingOperation { .. } => None,

@@ -253,6 +253,11 @@ impl Backend for Uring {
         self.abilities.zero_copy
     }
 
+    /// The kernel raises a flag in shared memory.
+    fn is_blind(&self) -> bool {
+        false
+    }
+
     fn name(&self) -> &'static str {
         "io_uring"
     }

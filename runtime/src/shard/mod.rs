@@ -50,7 +50,7 @@ use crate::mesh::resident::Residents;
 use crate::mesh::ring::Consumer;
 use crate::mesh::team::Team;
 use crate::observe::hooks::Hooks;
-use crate::ring::{Driver, RingConfig};
+use crate::ring::{AnyBackend, Driver, RingConfig};
 use crate::rng::Rng;
 use crate::sys;
 use crate::task::coop::Budget;
@@ -125,8 +125,12 @@ pub(crate) type Inbound = Vec<Option<Consumer>>;
 
 impl Shard {
     /// Makes the shard of the calling thread.
-    pub(crate) fn new(config: ShardConfig, lease: Lease) -> Result<Self, StartErrorKind> {
-        let mut driver = Driver::new(&config.ring).map_err(StartErrorKind::Backend)?;
+    pub(crate) fn new(
+        config: ShardConfig,
+        backend: AnyBackend,
+        lease: Lease,
+    ) -> Result<Self, StartErrorKind> {
+        let mut driver = Driver::new(backend, config.ring.pool);
         let doorbell = sys::new_doorbell().map_err(StartErrorKind::Doorbell)?;
         driver.arm_doorbell(doorbell.as_raw_fd());
         let generation = lease.shared().open(doorbell.as_raw_fd());

@@ -109,7 +109,7 @@ impl Shard {
         let result = self.driver.borrow_mut().turn(wait, effects);
         if let Err(error) = result {
             // The ring itself is broken: no operation of this shard can complete any more.
-            panic!("the io_uring of {} failed: {error}", self.id);
+            panic!("the I/O backend of {} failed: {error}", self.id);
         }
         self.contain(|| effects.run());
     }

@@ -4,6 +4,8 @@ mod life;
 mod random;
 mod real;
 pub(super) mod records;
+#[path = "../../../tests/support/refusals.rs"]
+mod refusals;
 mod refused;
 mod repeated;
 
@@ -12,9 +14,47 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Wake, Waker};
 
+use super::RingConfig;
+use super::backend::AnyBackend;
 use super::driver::Driver;
 use super::inflight::{Key, Polled};
 use super::op::{Operation, Outcome};
+use crate::blocking::pool::{Pool, PoolConfig};
+
+/// The backends on the real kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Uring,
+    Epoll,
+}
+
+impl Kind {
+    fn driver(self, sq_entries: u32) -> Driver {
+        let config = RingConfig {
+            sq_entries,
+            ..RingConfig::default()
+        };
+        let blocking = Arc::new(Pool::new(PoolConfig::default()));
+        let backend = match self {
+            Kind::Uring => AnyBackend::uring(&config),
+            Kind::Epoll => AnyBackend::epoll(&config, &blocking),
+        };
+        Driver::new(backend.unwrap(), config.pool)
+    }
+}
+
+/// Makes two tests of each function: one for each backend.
+macro_rules! on_both {
+    ($($name:ident),* $(,)?) => {
+        mod uring {
+            $(#[test] fn $name() { super::$name(super::Kind::Uring); })*
+        }
+        mod epoll {
+            $(#[test] fn $name() { super::$name(super::Kind::Epoll); })*
+        }
+    };
+}
+use on_both;
 
 /// Counts how often it is woken.
 #[derive(Debug, Default)]

@@ -1,59 +1,17 @@
 //! What happens where the system refuses parts of io_uring. A seccomp filter on a thread of its own plays the system.
-#![expect(unsafe_code, reason = "installs seccomp filters")]
 
 use std::thread;
 
+use super::refusals::refuse;
 use crate::ring::RingConfig;
-use crate::ring::driver::Driver;
+use crate::ring::backend::AnyBackend;
 use crate::ring::probe::BackendError;
 
-/// Makes one system call fail with one error on the calling thread, for ever.
-fn refuse(call: libc::c_long, errno: i32) {
-    let statement = |code: u32, k: u32| libc::sock_filter {
-        code: u16::try_from(code).unwrap(),
-        jt: 0,
-        jf: 0,
-        k,
-    };
-    let verdict = libc::SECCOMP_RET_ERRNO | u32::try_from(errno).unwrap();
-    let mut program = [
-        // The number of the call is the first word of what the filter sees.
-        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0),
-        libc::sock_filter {
-            jf: 1,
-            ..statement(
-                libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
-                u32::try_from(call).unwrap(),
-            )
-        },
-        statement(libc::BPF_RET | libc::BPF_K, verdict),
-        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
-    ];
-    let filter = libc::sock_fprog {
-        len: u16::try_from(program.len()).unwrap(),
-        filter: program.as_mut_ptr(),
-    };
-    // SAFETY: takes no pointers.
-    let restricted = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
-    assert_eq!(restricted, 0);
-    // SAFETY: the filter points to a valid program, which the kernel copies.
-    let installed = unsafe {
-        libc::prctl(
-            libc::PR_SET_SECCOMP,
-            libc::SECCOMP_MODE_FILTER,
-            &raw const filter,
-            0,
-            0,
-        )
-    };
-    assert_eq!(installed, 0);
-}
-
-/// The error of making a driver where `call` fails with `errno`.
+/// The error of making a ring where `call` fails with `errno`.
 fn error_when(call: libc::c_long, errno: i32) -> BackendError {
     let refused = thread::spawn(move || {
         refuse(call, errno);
-        Driver::new(&RingConfig::default()).unwrap_err()
+        AnyBackend::uring(&RingConfig::default()).unwrap_err()
     });
     refused.join().unwrap()
 }
