@@ -40,6 +40,11 @@ impl Shard {
             let found = self.take_turn(inbound);
             self.account_for(rest, found);
             rest = Rest::Awake;
+            // Again, after the turn took the news: the notice that announces a stop is taken with the rest, and without
+            // it nothing would refuse the shard its sleep.
+            if self.team.is_stopping() {
+                return;
+            }
             if self.is_idle() {
                 turns_since_enter = 0;
                 rest = self.park(effects);
