@@ -5,10 +5,12 @@ mod scratch;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
-use greenroom_runtime::Builder;
 use greenroom_runtime::buffer::IoBuf;
 use greenroom_runtime::fs::{self, AlignedBuf, File, FileError, StreamOptions};
+use greenroom_runtime::time::timeout;
+use greenroom_runtime::{Builder, spawn, yield_now};
 
 use scratch::Scratch;
 
@@ -328,6 +330,31 @@ fn a_limit_on_file_sizes_is_reported_with_what_was_written() {
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn an_open_that_waits_for_ever_can_be_dropped_and_does_not_hold_up_the_end() {
+    let scratch = Scratch::new();
+    let pipe = scratch.path("pipe");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let runtime = Builder::new().shards(1).start().unwrap();
+    runtime.run_on(0, move || async move {
+        for _ in 0..20 {
+            let opened = timeout(Duration::from_millis(1), File::create(&pipe)).await;
+            assert!(opened.is_err(), "nobody reads: {opened:?}");
+        }
+        // What was cancelled has left room for others.
+        assert!(fs::exists(&pipe).await.unwrap());
+        spawn(async move { File::create(pipe).await }).detach();
+        yield_now().await;
+    });
+    assert_eq!(runtime.shutdown().leaked_operations(), 0);
 }
 
 /// The child's part of the next test; does nothing when run with the others.

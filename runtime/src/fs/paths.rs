@@ -82,7 +82,7 @@ pub async fn exists(path: impl AsRef<Path>) -> io::Result<bool> {
 ///
 /// # Cancel safety
 ///
-/// Safe: it happens or it does not. So do all functions that follow.
+/// Safe: it happens or it does not.
 pub async fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
     let path = system_path("rename", from.as_ref())?;
     let to = system_path("rename", to.as_ref())?;

@@ -37,6 +37,10 @@ use super::translate::{Abilities, POOL_GROUP, translate};
 const SUBMISSION_ENTRIES_MIN: u32 = 32;
 const COMPLETION_ENTRIES_MIN: u32 = 128;
 
+/// The most helper threads of the kernel for the file operations of one ring. The kernel's own limit is four for each CPU of
+/// the machine, for each ring: with a shard on each CPU that is a square.
+const FILE_WORKERS_MAX: u32 = 16;
+
 /// One ring.
 pub(crate) struct Uring {
     /// Invariant: from [`Box::leak`], freed in `drop` only. Only shared references to the ring are made, so that the
@@ -138,6 +142,10 @@ impl Uring {
             // Older kernels cannot be told otherwise, and work all the same.
             submitter.register_iowq_aff(&cpus).ok();
         }
+        // The second number, of helpers for what may wait for ever, stays as it is. Kernels before 5.15 do not know.
+        submitter
+            .register_iowq_max_workers(&mut [FILE_WORKERS_MAX, 0])
+            .ok();
         let mut uring = Uring {
             ring,
             submitter: Some(submitter),
