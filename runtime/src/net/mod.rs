@@ -6,7 +6,8 @@
 //!
 //! Reading order: [`ToSocketAddr`] and [`ToTargets`], [`TcpListener`], [`TcpStream`], [`Connector`], and [`OwnedReadHalf`] with [`OwnedWriteHalf`] for
 //! reading and writing at the same time. Then what keeps the borders of messages: [`UdpSocket`] and [`UnixDatagram`]. [`UnixListener`] and
-//! [`UnixStream`] are the streams of one host.
+//! [`UnixStream`] are the streams of one host. [`migrate`] moves a connection to another shard, and
+//! [`Distributor`] hands out the connections of one listener.
 //!
 //! # Examples
 //!
@@ -42,6 +43,8 @@ mod acceptor;
 mod address;
 mod connect;
 mod datagram;
+mod distributor;
+mod migrate;
 mod race;
 mod receiver;
 mod resolve;
@@ -59,6 +62,8 @@ mod zero_copy;
 pub use self::address::ToSocketAddr;
 pub use self::connect::{ConnectError, Connector};
 pub use self::datagram::Datagram;
+pub use self::distributor::Distributor;
+pub use self::migrate::{DetachedStream, Migrate, MigrateError, ShardGone, migrate};
 pub use self::resolve::{LookupError, Targets, ToTargets, lookup_host};
 pub use self::split::{OwnedReadHalf, OwnedWriteHalf, ReuniteError};
 pub use self::tcp_listener::TcpListener;

@@ -10,6 +10,8 @@ use std::time::Duration;
 use socket2::SockRef;
 
 use super::connect::Connector;
+use super::migrate::sealed::Attach;
+use super::migrate::{DetachedStream, attach, detach};
 use super::receiver::Receiver;
 use super::resolve::ToTargets;
 use super::split::{OwnedReadHalf, OwnedWriteHalf};
@@ -113,6 +115,22 @@ impl TcpStream {
             Ok(fd) => Ok(fd.into()),
             Err(socket) => Err(TcpStream { receiver, socket }),
         }
+    }
+
+    /// Lets the stream go from its shard, to be taken by another: see [`migrate`](super::migrate).
+    ///
+    /// What was in flight on it is cancelled and awaited. A send that somebody dropped may have sent a part, as ever;
+    /// nothing that was received is lost.
+    ///
+    /// # Errors
+    ///
+    /// If the descriptor cannot be had, which closes the connection.
+    ///
+    /// # Cancel safety
+    ///
+    /// Not safe: dropping the future closes the connection.
+    pub async fn detach(self) -> io::Result<DetachedStream<TcpStream>> {
+        detach(self.receiver, self.socket).await
     }
 
     pub(super) fn from_fd(fd: OwnedFd) -> TcpStream {
@@ -448,6 +466,16 @@ impl TcpStream {
             OwnedReadHalf::new(self.receiver, Rc::clone(&self.socket)),
             OwnedWriteHalf::new(self.socket),
         )
+    }
+}
+
+impl Attach for TcpStream {
+    fn attach(detached: DetachedStream<TcpStream>) -> TcpStream {
+        TcpStream::from_parts(Receiver::default(), attach(detached))
+    }
+
+    fn detach(self) -> impl Future<Output = io::Result<DetachedStream<TcpStream>>> {
+        TcpStream::detach(self)
     }
 }
 

@@ -23,6 +23,14 @@ pub(crate) struct Received {
     is_drained: bool,
 }
 
+/// What a stream received and nobody asked for, apart from its shard: copied out of the shard's buffers.
+#[derive(Debug, Default)]
+pub(crate) struct Leftover {
+    chunks: Vec<Vec<u8>>,
+    attached: Option<Box<Envelope>>,
+    end: Option<End>,
+}
+
 /// How a stream ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
@@ -120,6 +128,29 @@ impl Received {
             chunk.advance(count);
         }
         Some(Ok(count))
+    }
+
+    /// Takes everything out, to another shard.
+    pub(crate) fn take_leftover(&mut self) -> Leftover {
+        Leftover {
+            chunks: self.chunks.drain(..).map(|chunk| chunk.to_vec()).collect(),
+            attached: self.attached.take(),
+            end: self.end.take(),
+        }
+    }
+
+    /// What a stream begins with that was taken from another shard.
+    pub(crate) fn from_leftover(leftover: Leftover) -> Received {
+        Received {
+            chunks: leftover
+                .chunks
+                .into_iter()
+                .map(PooledBuf::from_heap)
+                .collect(),
+            attached: leftover.attached,
+            end: leftover.end,
+            is_drained: false,
+        }
     }
 
     /// The oldest bytes, which stay. Empty if there are none.

@@ -1,6 +1,7 @@
 //! Sockets, through the public API.
 
 mod connect;
+mod migrate;
 mod support;
 mod udp;
 mod unix_datagram;

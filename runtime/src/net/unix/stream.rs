@@ -14,6 +14,8 @@ use super::credentials::PeerCred;
 use super::descriptors::{receive_from_stream, send_to_stream};
 use crate::buffer::{BufResult, IoBuf, IoBufMut, PooledBuf};
 use crate::net::connect::connected;
+use crate::net::migrate::sealed::Attach;
+use crate::net::migrate::{DetachedStream, attach, detach};
 use crate::net::receiver::Receiver;
 use crate::net::split::{OwnedReadHalf, OwnedWriteHalf, ReuniteError};
 use crate::net::tcp_stream::shutdown;
@@ -116,6 +118,22 @@ impl UnixStream {
             Ok(fd) => Ok(fd.into()),
             Err(socket) => Err(UnixStream { receiver, socket }),
         }
+    }
+
+    /// Lets the stream go from its shard, to be taken by another: see [`migrate`](crate::net::migrate).
+    ///
+    /// What was in flight on it is cancelled and awaited. A send that somebody dropped may have sent a part, as ever;
+    /// nothing that was received is lost.
+    ///
+    /// # Errors
+    ///
+    /// If the descriptor cannot be had, which closes the connection.
+    ///
+    /// # Cancel safety
+    ///
+    /// Not safe: dropping the future closes the connection.
+    pub async fn detach(self) -> io::Result<DetachedStream<UnixStream>> {
+        detach(self.receiver, self.socket).await
     }
 
     pub(in crate::net) fn from_fd(fd: OwnedFd) -> UnixStream {
@@ -343,6 +361,19 @@ impl UnixStream {
             OwnedReadHalf::new(self.receiver, Rc::clone(&self.socket)),
             OwnedWriteHalf::new(self.socket),
         )
+    }
+}
+
+impl Attach for UnixStream {
+    fn attach(detached: DetachedStream<UnixStream>) -> UnixStream {
+        UnixStream {
+            receiver: Receiver::default(),
+            socket: attach(detached),
+        }
+    }
+
+    fn detach(self) -> impl Future<Output = io::Result<DetachedStream<UnixStream>>> {
+        UnixStream::detach(self)
     }
 }
 
