@@ -17,6 +17,7 @@ for_both_kinds! {
     a_watcher_waits_for_a_value_that_fits
     a_modification_may_look_at_the_value_it_changes
     the_sender_of_a_watch_hears_that_nobody_watches
+    the_sender_of_a_watch_waits_on_when_somebody_comes_in_between
     a_dropped_wait_for_a_change_loses_nothing
     every_receiver_of_a_broadcast_gets_every_value
     a_slow_receiver_is_told_how_much_it_missed
@@ -132,6 +133,17 @@ fn the_sender_of_a_watch_hears_that_nobody_watches<K: Sharing>() {
     let mut closed = Probe::waiting(sender.closed());
     drop(first);
     closed.still_waits();
+    drop(second);
+    closed.woken();
+}
+
+fn the_sender_of_a_watch_waits_on_when_somebody_comes_in_between<K: Sharing>() {
+    let (sender, first) = watch::channel::<_, K>(1);
+    let mut closed = Probe::waiting(sender.closed());
+    drop(first);
+    let second = sender.subscribe();
+    assert!(closed.is_woken());
+    assert!(closed.poll().is_pending());
     drop(second);
     closed.woken();
 }

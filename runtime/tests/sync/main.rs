@@ -8,4 +8,6 @@ mod support;
 
 mod channels;
 mod fanout;
+mod models;
 mod permits;
+mod running;
