@@ -33,6 +33,7 @@ pub struct Builder {
     pub(crate) recv_buffer_bytes: usize,
     pub(crate) link_bytes: usize,
     pub(crate) spin: Duration,
+    pub(crate) lifo_slot: bool,
     pub(crate) seed: Option<u64>,
     pub(crate) float_lane: bool,
     pub(crate) blocking: PoolConfig,
@@ -62,6 +63,7 @@ impl Builder {
             recv_buffer_bytes: 8192,
             link_bytes: 64 * 1024,
             spin: Duration::ZERO,
+            lifo_slot: true,
             seed: None,
             float_lane: true,
             blocking: PoolConfig::default(),
@@ -146,6 +148,15 @@ impl Builder {
         self
     }
 
+    /// Whether a task that is woken by the one that runs goes next, before those that are ready. Default: yes.
+    ///
+    /// Who waits for an answer gets it sooner on a busy shard. At most three tasks in a row are run that way, with one
+    /// budget, so nobody waits for long. Without it all tasks run in the order in which they became ready.
+    pub fn lifo_slot(mut self, lifo_slot: bool) -> Self {
+        self.lifo_slot = lifo_slot;
+        self
+    }
+
     /// The seed of the shards' random generators. Default: taken from the kernel.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
@@ -216,6 +227,7 @@ impl fmt::Debug for Builder {
             .field("recv_buffer_bytes", &self.recv_buffer_bytes)
             .field("link_bytes", &self.link_bytes)
             .field("spin", &self.spin)
+            .field("lifo_slot", &self.lifo_slot)
             .field("seed", &self.seed)
             .field("float_lane", &self.float_lane)
             .field("blocking", &self.blocking)

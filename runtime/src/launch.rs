@@ -93,6 +93,7 @@ pub(crate) fn start(builder: &Builder) -> Result<Runtime, StartError> {
             ring: ring.clone(),
             seed,
             spin: builder.spin,
+            lifo_slot: builder.lifo_slot,
             hooks: builder.hooks.clone().into_option(),
         };
         let order = Order {

@@ -1,11 +1,12 @@
 //! No task, however busy, keeps its shard from other tasks, timers and I/O.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use greenroom_runtime::net::{TcpListener, TcpStream};
-use greenroom_runtime::task::{consume_budget, has_budget_remaining, unconstrained};
+use greenroom_runtime::task::{self, Class, consume_budget, has_budget_remaining, unconstrained};
 use greenroom_runtime::time::{Instant, sleep, timeout};
 use greenroom_runtime::{Builder, Handle, Runtime, ShardMetrics, spawn, yield_now};
 
@@ -184,6 +185,155 @@ fn long_polls_let_a_job_in_between_them() {
         long_polls_before(|metrics| metrics.jobs).await
     });
     assert!(before < 8, "{before} long polls went before the job");
+}
+
+/// Two tasks that wake each other until the flag is set; returns how many polls they took.
+async fn ping_pong(stop: &Rc<Cell<bool>>) -> usize {
+    let polls = Rc::new(Cell::new(0));
+    let wakers: Rc<[Cell<Option<Waker>>; 2]> = Rc::default();
+    let players: Vec<_> = [0, 1]
+        .into_iter()
+        .map(|me| {
+            let (stop, polls, wakers) = (stop.clone(), polls.clone(), wakers.clone());
+            spawn(std::future::poll_fn(move |cx| {
+                polls.set(polls.get() + 1);
+                assert!(polls.get() < STEPS_MAX, "others were starved");
+                if let Some(other) = wakers[1 - me].take() {
+                    other.wake();
+                }
+                wakers[me].set(Some(cx.waker().clone()));
+                if stop.get() {
+                    return Poll::Ready(());
+                }
+                Poll::Pending
+            }))
+        })
+        .collect();
+    for player in players {
+        player.await.unwrap();
+    }
+    polls.get()
+}
+
+#[test]
+fn two_tasks_that_wake_each_other_do_not_starve_a_third_nor_a_timer() {
+    runtime().run_on(0, || async {
+        let ran = Rc::new(Cell::new(false));
+        let pair = spawn({
+            let ran = ran.clone();
+            async move { ping_pong(&ran).await }
+        });
+        yield_now().await;
+        set_after(&ran, async {});
+        let polls = pair.await.unwrap();
+        assert!(polls < 1000, "{polls} polls went before a ready task");
+
+        let fired = Rc::new(Cell::new(false));
+        set_after(&fired, sleep(Duration::from_millis(2)));
+        ping_pong(&fired).await;
+    });
+}
+
+#[test]
+fn a_task_that_spawns_its_successor_for_ever_does_not_starve_others() {
+    fn chain(stop: Rc<Cell<bool>>, links: usize) {
+        if !stop.get() {
+            assert!(links < STEPS_MAX, "others were starved");
+            spawn(async move { chain(stop, links + 1) }).detach();
+        }
+    }
+    runtime().run_on(0, || async {
+        let fired = Rc::new(Cell::new(false));
+        chain(fired.clone(), 0);
+        sleep(Duration::from_millis(2)).await;
+        yield_now().await;
+        fired.set(true);
+    });
+}
+
+/// The order in which a task that is woken by another one runs, with others ready before it.
+fn order_of_a_woken_task(runtime: &Runtime) -> Vec<&'static str> {
+    runtime.run_on(0, || async {
+        let order = Rc::new(RefCell::new(Vec::new()));
+        let note = |what: &'static str| {
+            let order = order.clone();
+            async move { order.borrow_mut().push(what) }
+        };
+        let (wake, woken) = futures_channel::oneshot::channel::<()>();
+        let noted = note("woken");
+        let waits = spawn(async move {
+            woken.await.unwrap();
+            noted.await;
+        });
+        yield_now().await;
+        let noted = note("waking");
+        spawn(async move {
+            wake.send(()).unwrap();
+            noted.await;
+        })
+        .detach();
+        spawn(note("ready before")).detach();
+        waits.await.unwrap();
+        yield_now().await;
+        order.take()
+    })
+}
+
+#[test]
+fn a_task_woken_by_another_goes_next_unless_the_slot_is_switched_off() {
+    let order = order_of_a_woken_task(&runtime());
+    assert_eq!(order, ["waking", "woken", "ready before"]);
+    let without = Builder::new().shards(1).lifo_slot(false).start().unwrap();
+    let order = order_of_a_woken_task(&without);
+    assert_eq!(order, ["waking", "ready before", "woken"]);
+}
+
+#[test]
+fn a_background_task_goes_on_beside_tasks_that_are_never_done() {
+    runtime().run_on(0, || async {
+        let done = Rc::new(Cell::new(false));
+        let busy: Vec<_> = [Class::Latency, Class::Default]
+            .into_iter()
+            .map(|class| {
+                let done = done.clone();
+                task::Builder::new()
+                    .class(class)
+                    .spawn(async move { until_set(&done, yield_now).await })
+            })
+            .collect();
+        let sweep = task::Builder::new().class(Class::Background).spawn(async {
+            for _ in 0..100 {
+                yield_now().await;
+            }
+        });
+        sweep.await.unwrap();
+        done.set(true);
+        for task in busy {
+            task.await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_latency_task_goes_before_background_tasks_that_were_ready_earlier() {
+    let before = runtime().run_on(0, || async {
+        let ran = Rc::new(Cell::new(0));
+        for _ in 0..64 {
+            let ran = ran.clone();
+            let sweep = async move { ran.set(ran.get() + 1) };
+            task::Builder::new()
+                .class(Class::Background)
+                .spawn(sweep)
+                .detach();
+        }
+        let seen = ran.clone();
+        task::Builder::new()
+            .class(Class::Latency)
+            .spawn(async move { seen.get() })
+            .await
+            .unwrap()
+    });
+    assert_eq!(before, 0);
 }
 
 #[test]

@@ -67,6 +67,8 @@ pub struct ShardMetrics {
     pub empty_wakes: u64,
     /// Operations that were put off because their task had spent its budget.
     pub budget_yields: u64,
+    /// Tasks that would have been run next, had not three been run that way already.
+    pub lifo_capped: u64,
     /// Timers that fired.
     pub timers_fired: u64,
     /// Jobs that other threads gave to this shard.
@@ -100,6 +102,7 @@ impl Shard {
             parked_ns: counters.parked_ns.get(),
             empty_wakes: counters.empty_wakes.get(),
             budget_yields: counters.budget_yields.get(),
+            lifo_capped: self.tasks.borrow().chains_capped(),
             timers_fired: counters.timers_fired.get(),
             jobs: counters.jobs.get(),
             doorbells_sent: counters.doorbells_sent.get(),

@@ -117,6 +117,7 @@ pub(crate) struct ShardConfig {
     pub(crate) ring: RingConfig,
     pub(crate) seed: u64,
     pub(crate) spin: Duration,
+    pub(crate) lifo_slot: bool,
     pub(crate) hooks: Option<Box<Hooks>>,
 }
 
@@ -138,6 +139,10 @@ impl Shard {
             let peer = u16::try_from(peer).expect("a runtime has at most 1024 shards");
             RefCell::new(Link::new(ShardId::from(peer)))
         });
+        let mut tasks = Tasks::new();
+        if !config.lifo_slot {
+            tasks.forgo_slot();
+        }
         let clock = Clock::Monotonic;
         let now_ns = clock.now_ns();
         Ok(Self {
@@ -150,7 +155,7 @@ impl Shard {
             doorbell_leaked: Cell::new(false),
             rings_owed: Cell::new(0),
             rings_received: Cell::new(0),
-            tasks: RefCell::new(Tasks::new()),
+            tasks: RefCell::new(tasks),
             running: Cell::new(None),
             budget: Budget::new(),
             yielded: RefCell::default(),

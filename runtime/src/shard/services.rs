@@ -60,7 +60,7 @@ impl Shard {
     }
 
     pub(crate) fn has_ready_tasks(&self) -> bool {
-        self.tasks.borrow().ready_len() > 0
+        self.tasks.borrow().has_ready()
     }
 
     pub(crate) fn driver(&self) -> &RefCell<Driver> {
@@ -168,6 +168,7 @@ impl Shard {
                 break id;
             }
         };
+        let class = origin.class;
         let (mut listed, handle) = new_task(id, origin, future);
         let handle = JoinHandle::new(handle);
         if self.closing.get() {
@@ -178,7 +179,7 @@ impl Shard {
         self.shared().wakes.ensure(slot);
         let generation = id.task().generation();
         self.shared().wakes.set_generation(slot, generation);
-        self.tasks.borrow_mut().insert(listed);
+        self.tasks.borrow_mut().insert(listed, class);
         self.hook_task(TaskMoment::Spawn, |shard| handle.info(shard));
         handle
     }

@@ -12,7 +12,7 @@ use crate::mesh::record::{self, Arrival};
 use crate::mesh::ring::Consumer;
 use crate::observe::hooks::TaskMoment;
 use crate::ring::{Effects, Wait};
-use crate::task::{TaskRef, task_waker};
+use crate::task::{Pick, TaskRef, task_waker};
 
 /// Time a turn gives to tasks.
 pub(super) const TURN_NS: u64 = 200_000;
@@ -154,13 +154,23 @@ impl Shard {
         let mut looked_at = 0;
         self.pace.begin(self.now_ns.get());
         while polls < POLLS_PER_TURN {
-            let Some(task) = self.tasks.borrow_mut().pop_ready() else {
-                break;
+            let popped = self.tasks.borrow_mut().pop_ready(self.budget.for_chain());
+            let Some((task, pick)) = popped else { break };
+            if pick != Pick::Chained {
+                self.budget.refill();
+            }
+            let rival = match pick {
+                Pick::Among(class) => Some((class, self.clock.now_ns())),
+                Pick::Queued | Pick::Chained => None,
             };
             self.run_task(task);
             polls += 1;
-            if polls - looked_at == self.pace.polls_ahead() {
+            if rival.is_some() || polls - looked_at == self.pace.polls_ahead() {
                 let now_ns = self.clock.now_ns();
+                if let Some((class, start_ns)) = rival {
+                    let elapsed_ns = now_ns.saturating_sub(start_ns);
+                    self.tasks.borrow_mut().charge(class, elapsed_ns);
+                }
                 self.pace.look(polls - looked_at, now_ns);
                 looked_at = polls;
                 if now_ns > end_ns {
@@ -168,6 +178,7 @@ impl Shard {
                 }
             }
         }
+        self.tasks.borrow_mut().end_chain();
         self.pace.leave(polls - looked_at);
         self.counters.polls.add(u64::from(polls));
         self.budget.lift();
@@ -186,7 +197,6 @@ impl Shard {
     fn run_task(&self, mut task: TaskRef) {
         let waker = task_waker(task.id());
         self.hook_task(TaskMoment::BeforePoll, |shard| task.info(shard));
-        self.budget.refill();
         self.running.set(Some(task.unique_id()));
         let ended = task.poll(&mut Context::from_waker(&waker));
         self.running.set(None);

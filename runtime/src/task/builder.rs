@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::join::JoinHandle;
 use super::origin::Origin;
+use super::ready::Class;
 use super::remote::{self, RemoteJoinHandle};
 use crate::runtime::Handle;
 use crate::shard::ShardId;
@@ -26,6 +27,7 @@ use crate::shard::context;
 #[must_use = "a builder does nothing until it spawns"]
 pub struct Builder {
     name: Option<Cow<'static, str>>,
+    class: Class,
 }
 
 impl Builder {
@@ -40,6 +42,12 @@ impl Builder {
         self
     }
 
+    /// Puts the task into a class, which says who goes first on a busy shard.
+    pub fn class(mut self, class: Class) -> Self {
+        self.class = class;
+        self
+    }
+
     /// Spawns a future on the current shard, as [`spawn`](super::spawn) does.
     ///
     /// # Panics
@@ -50,7 +58,7 @@ impl Builder {
         F: Future + 'static,
         F::Output: 'static,
     {
-        let origin = Origin::here().named(self.name);
+        let origin = Origin::here().named(self.name).of_class(self.class);
         context::with(|shard| shard.spawn(origin, future)).unwrap_or_else(|| {
             panic!("`task::Builder::spawn` was called on a thread that is no shard")
         })
@@ -69,7 +77,7 @@ impl Builder {
         Fut: Future + 'static,
         Fut::Output: Send + 'static,
     {
-        let origin = Origin::here().named(self.name);
+        let origin = Origin::here().named(self.name).of_class(self.class);
         remote::spawn_on(runtime, shard.into(), origin, make)
     }
 }

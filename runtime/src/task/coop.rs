@@ -15,6 +15,7 @@ use std::cell::Cell;
 use std::pin::pin;
 use std::task::{Context, Poll};
 
+use super::ready::ChainBudget;
 use crate::shard::context;
 
 /// Ready operations of one activation.
@@ -52,6 +53,16 @@ impl Budget {
     #[inline]
     pub(crate) fn is_spent(&self) -> bool {
         self.left.get() == 0
+    }
+
+    /// What the next task of a chain would run with.
+    #[inline]
+    pub(crate) fn for_chain(&self) -> ChainBudget {
+        if self.is_spent() {
+            ChainBudget::Spent
+        } else {
+            ChainBudget::Left
+        }
     }
 
     /// Takes the unit of an operation that was ready.

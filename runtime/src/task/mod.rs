@@ -26,6 +26,7 @@ mod join;
 mod local;
 mod origin;
 mod raw;
+mod ready;
 mod remote;
 mod select;
 mod set;
@@ -45,6 +46,8 @@ pub use local::{AccessError, LocalKey, LocalValue};
 pub use origin::Info;
 pub(crate) use origin::Origin;
 pub(crate) use raw::{Cleared, TaskRef, new_task};
+pub use ready::Class;
+pub(crate) use ready::Pick;
 pub use remote::RemoteJoinHandle;
 pub(crate) use remote::{contained, spawn_on};
 #[doc(hidden)]

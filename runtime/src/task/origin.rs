@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::panic::Location;
 
 use super::id::Id;
+use super::ready::Class;
 use crate::shard::ShardId;
 
 /// What a person calls a task. Few tasks have a name, so it takes one word in those that have none.
@@ -21,6 +22,7 @@ impl TaskName {
 pub(crate) struct Origin {
     pub(super) name: Option<TaskName>,
     pub(super) place: &'static Location<'static>,
+    pub(crate) class: Class,
 }
 
 impl Origin {
@@ -30,12 +32,22 @@ impl Origin {
         Self {
             name: None,
             place: Location::caller(),
+            class: Class::Default,
         }
     }
 
     /// A task without a name, spawned at a place that was noted before.
     pub(crate) fn at(place: &'static Location<'static>) -> Self {
-        Self { name: None, place }
+        Self {
+            name: None,
+            place,
+            class: Class::Default,
+        }
+    }
+
+    pub(super) fn of_class(mut self, class: Class) -> Self {
+        self.class = class;
+        self
     }
 
     pub(super) fn named(mut self, name: Option<Cow<'static, str>>) -> Self {

@@ -4,15 +4,15 @@
 //! skipped when its turn comes: the next task of the slot takes a place of its own, so tasks start in the order in which
 //! they were spawned.
 
-use std::collections::VecDeque;
-
 use super::id::{Id, SLOT_COUNT_MAX};
 use super::raw::TaskRef;
+use super::ready::{ChainBudget, Class, Pick, ReadyQueue};
 
 #[derive(Debug)]
 struct Slot {
     generation: u32,
     queued: bool,
+    class: Class,
     content: Content,
 }
 
@@ -36,8 +36,7 @@ pub(crate) struct Tasks {
     slots: Vec<Slot>,
     free: u32,
     len: usize,
-    /// Slots and the generations they had when they were queued.
-    ready: VecDeque<(u32, u32)>,
+    ready: ReadyQueue,
 }
 
 impl Tasks {
@@ -46,7 +45,7 @@ impl Tasks {
             slots: Vec::new(),
             free: SLOT_COUNT_MAX,
             len: 0,
-            ready: VecDeque::with_capacity(64),
+            ready: ReadyQueue::new(),
         }
     }
 
@@ -54,8 +53,28 @@ impl Tasks {
         self.len
     }
 
-    pub(crate) fn ready_len(&self) -> usize {
-        self.ready.len()
+    pub(crate) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// For a shard on which no task is to go before those that are ready.
+    pub(crate) fn forgo_slot(&mut self) {
+        self.ready.forgo_slot();
+    }
+
+    /// How often a task would have been run next, but for the length of its chain.
+    pub(crate) fn chains_capped(&self) -> u64 {
+        self.ready.capped()
+    }
+
+    /// The turn runs no more tasks.
+    pub(crate) fn end_chain(&mut self) {
+        self.ready.end_chain();
+    }
+
+    /// Subtracts what a task that was picked among others took.
+    pub(crate) fn charge(&mut self, class: Class, elapsed_ns: u64) {
+        self.ready.charge(class, elapsed_ns);
     }
 
     /// The slot that the next [`Tasks::insert`] will use, or `None` when the table is full.
@@ -69,13 +88,14 @@ impl Tasks {
     }
 
     /// Puts a task, whose id names [`Tasks::next_slot`], into the table and queues it.
-    pub(crate) fn insert(&mut self, task: TaskRef) {
+    pub(crate) fn insert(&mut self, task: TaskRef, class: Class) {
         let (slot, generation) = (task.id().slot(), task.id().generation());
         let index = slot as usize;
         if index == self.slots.len() {
             self.slots.push(Slot {
                 generation,
-                queued: false,
+                queued: true,
+                class,
                 content: Content::Task(task),
             });
         } else {
@@ -85,11 +105,12 @@ impl Tasks {
             };
             self.free = next;
             entry.generation = generation;
-            entry.queued = false;
+            entry.queued = true;
+            entry.class = class;
             entry.content = Content::Task(task);
         }
         self.len += 1;
-        self.queue(index);
+        self.ready.push((slot, generation), class);
     }
 
     /// Queues the task unless it is queued already or the id is stale.
@@ -116,22 +137,27 @@ impl Tasks {
         if !entry.queued {
             entry.queued = true;
             let slot = u32::try_from(index).expect("slots fit in 22 bits");
-            self.ready.push_back((slot, entry.generation));
+            let ready = (slot, entry.generation);
+            match entry.content {
+                // One that wakes itself lets all others go first.
+                Content::Lent { .. } => self.ready.push(ready, entry.class),
+                Content::Task(_) | Content::Free(_) => self.ready.push_woken(ready, entry.class),
+            }
         }
     }
 
     /// Takes the next ready task out for a poll. The `queued` bit is cleared *before* the poll, so a wake that comes
     /// while it runs queues it again.
-    pub(crate) fn pop_ready(&mut self) -> Option<TaskRef> {
+    pub(crate) fn pop_ready(&mut self, budget: ChainBudget) -> Option<(TaskRef, Pick)> {
         loop {
-            let (slot, generation) = self.ready.pop_front()?;
+            let ((slot, generation), pick) = self.ready.pop(budget)?;
             let entry = &mut self.slots[slot as usize];
             if entry.generation != generation {
                 continue;
             }
             entry.queued = false;
             if matches!(entry.content, Content::Task(_)) {
-                return self.lend(slot);
+                return self.lend(slot).map(|task| (task, pick));
             }
         }
     }
