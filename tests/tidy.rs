@@ -18,9 +18,11 @@ benches/messages.rs: counts what the allocator is asked for
 runtime/src/fs/aligned.rs: owns memory of a chosen alignment
 benches/peers/src/bin/raw.rs: a server on io_uring without a runtime, to measure against
 runtime/src/inject/queue.rs: owns nodes from push to drain
+runtime/src/mesh/at_once.rs: writes answers into frames further down the stack
 runtime/src/mesh/cross.rs: asserts `Send` for what was proved `Send` when it was wrapped
 runtime/src/mesh/record.rs: reads a record back as the type its vtable was made for
-runtime/src/mesh/reply.rs: keeps values of any type in fixed slots, typed by generation
+runtime/src/mesh/reply/mod.rs: opens, fills and reads slots by the type their generation proves
+runtime/src/mesh/reply/table.rs: keeps values of any type in fixed slots
 runtime/src/mesh/resident.rs: reads table entries back as the type their id proves
 runtime/src/mesh/ring.rs: keeps values of many types in one block of memory
 runtime/src/net/tests.rs: test: a buffer of its own

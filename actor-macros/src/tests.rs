@@ -84,7 +84,13 @@ fn words(tokens: TokenStream) -> Vec<String> {
                 }
                 words.push(close.to_owned());
             }
-            token => words.push(token.to_string()),
+            token => {
+                let token = token.to_string();
+                if token == ">" && words.last().is_some_and(|word| word == ",") {
+                    words.pop();
+                }
+                words.push(token);
+            }
         }
     }
     words

@@ -10,7 +10,8 @@ use greenroom_runtime::ShardId;
 use greenroom_runtime::mesh::{self, Admission, Refusal, ResidentId, Route, Ticket};
 
 use crate::actor::Actor;
-use crate::mailbox::{FromOutside, Letter, Mailbox, Parcel};
+use crate::mailbox::{FromOutside, Mailbox, Parcel};
+use crate::reply::{Answer, Reply};
 
 /// The name of an actor: 16 bytes, `Copy`, `Send`, `Sync`, good on every thread.
 ///
@@ -173,13 +174,21 @@ pub trait Port: Copy + sealed::Sealed {
 
     /// Sends if the message is accepted now; `build` runs only then.
     #[doc(hidden)]
-    fn try_send(self, build: impl FnOnce() -> Self::Env) -> Result<(), Refused>;
+    fn try_tell(self, build: impl FnOnce() -> Self::Env) -> Result<(), Refused>;
+
+    /// Asks an actor of the same shard that has nothing else to do, whose handler answers before it returns. `build` runs
+    /// only then.
+    #[doc(hidden)]
+    fn ask_at_once<R: 'static>(
+        self,
+        build: impl FnOnce(Reply<R>) -> Self::Env,
+    ) -> Option<Answer<R>>;
 
     /// Sends when it is this sender's turn.
     #[doc(hidden)]
     fn poll_send(
         self,
-        places: &mut Places,
+        place: &mut Place,
         cx: &mut Context<'_>,
         build: impl FnOnce() -> Self::Env,
     ) -> Poll<Result<(), Refused>>;
@@ -260,33 +269,52 @@ pub enum Outside {
     Done,
 }
 
-/// The places a waiting send holds in queues.
+/// The place a waiting send holds: in one queue at a time.
 #[derive(Debug, Default)]
-pub struct Places {
-    /// In the queue of the mailbox, on the actor's shard.
-    pub(crate) mailbox: Option<Ticket>,
-    /// In the queues of the link, on the sender's shard.
-    pub(crate) link: Admission,
+pub enum Place {
+    /// It has not had to wait yet.
+    #[default]
+    None,
+    /// In the line of the mailbox, on the actor's shard.
+    Mailbox(Ticket),
+    /// In the lines of the link, on the sender's shard.
+    Link(Admission),
 }
 
-impl Places {
-    /// Gives the places up, from any thread.
+impl Place {
+    /// Gives the place up, from any thread.
     pub(crate) fn leave<A: Actor>(&mut self, id: ResidentId<Mailbox<A>>) {
-        mesh::leave(&mut self.link);
-        self.leave_mailbox(id);
+        match std::mem::take(self) {
+            Self::None => {}
+            Self::Link(mut admission) => mesh::leave(&mut admission),
+            Self::Mailbox(ticket) => {
+                let left = id.visit(|mailbox| mailbox.leave(ticket));
+                if left.is_none() && id.route() != Route::Here {
+                    // Polled and then dropped away from the shard it waited on. If that shard is gone, so is the queue.
+                    drop(id.run_there(Box::new(move || {
+                        id.visit(|mailbox| mailbox.leave(ticket));
+                    })));
+                }
+            }
+        }
     }
 
-    /// Gives the place in the mailbox's line up, from any thread.
-    fn leave_mailbox<A: Actor>(&mut self, id: ResidentId<Mailbox<A>>) {
-        let Some(ticket) = self.mailbox.take() else {
-            return;
-        };
-        if id.visit(|mailbox| mailbox.leave(ticket)).is_none() && id.route() != Route::Here {
-            // Polled and then dropped away from the shard it waited on. If that shard is gone, so is the queue.
-            drop(id.run_there(Box::new(move || {
-                id.visit(|mailbox| mailbox.leave(ticket));
-            })));
+    /// The place in the mailbox's line; a place elsewhere is given up.
+    fn in_mailbox<A: Actor>(&mut self, id: ResidentId<Mailbox<A>>) -> Option<Ticket> {
+        if let Self::Mailbox(ticket) = *self {
+            return Some(ticket);
         }
+        self.leave(id);
+        None
+    }
+
+    /// The places at the link; a place elsewhere is given up.
+    fn in_link<A: Actor>(&mut self, id: ResidentId<Mailbox<A>>) -> Admission {
+        if let Self::Link(admission) = *self {
+            return admission;
+        }
+        self.leave(id);
+        Admission::default()
     }
 }
 
@@ -345,6 +373,39 @@ impl<A: Actor> fmt::Debug for Here<A> {
     }
 }
 
+impl<A: Actor> Remote<A> {
+    /// Sends to an actor that was not found on this shard.
+    #[inline]
+    fn try_send_away(self, build: impl FnOnce() -> A::Msg) -> Result<(), Refused> {
+        match self.id.route() {
+            Route::Here => Err(Refused::Stopped),
+            Route::Peer(_) => self
+                .id
+                .try_send(|| Parcel::Message(build()))
+                .map_err(refused),
+            Route::Outside => Err(Refused::Outside),
+        }
+    }
+}
+
+/// Waits in the mailbox's line.
+fn poll_here<A: Actor>(
+    id: ResidentId<Mailbox<A>>,
+    place: &mut Place,
+    cx: &mut Context<'_>,
+    build: impl FnOnce() -> A::LocalMsg,
+) -> Poll<Result<(), Refused>> {
+    let mut ticket = place.in_mailbox(id);
+    let sent = id
+        .visit(|mailbox| mailbox.poll_push(&mut ticket, cx, build))
+        .unwrap_or(Poll::Ready(Err(Refused::Stopped)));
+    *place = match ticket {
+        Some(ticket) if sent.is_pending() => Place::Mailbox(ticket),
+        _ => Place::None,
+    };
+    sent
+}
+
 fn refused(refusal: Refusal) -> Refused {
     match refusal {
         Refusal::Full => Refused::Full,
@@ -367,53 +428,46 @@ impl<A: Actor> Port for Remote<A> {
     }
 
     #[inline]
-    fn try_send(self, build: impl FnOnce() -> A::Msg) -> Result<(), Refused> {
-        let mut build = Some(build);
-        let here = self.id.visit(|mailbox| {
-            let build = build.take().expect("visited once");
-            mailbox.try_push(|| Letter::Message(build().into()))
-        });
-        match (here, build) {
-            (Some(result), _) => result,
-            (None, Some(build)) => match self.id.route() {
-                Route::Here => Err(Refused::Stopped),
-                Route::Peer(_) => self
-                    .id
-                    .try_send(|| Parcel::Message(build()))
-                    .map_err(refused),
-                Route::Outside => Err(Refused::Outside),
-            },
-            (None, None) => unreachable!("the message is built by a visit that happened"),
+    fn try_tell(self, build: impl FnOnce() -> A::Msg) -> Result<(), Refused> {
+        let here = self
+            .id
+            .visit_with(build, |mailbox, build| mailbox.try_push(|| build().into()));
+        match here {
+            Ok(sent) => sent,
+            Err(build) => self.try_send_away(build),
         }
+    }
+
+    #[inline]
+    fn ask_at_once<R: 'static>(self, build: impl FnOnce(Reply<R>) -> A::Msg) -> Option<Answer<R>> {
+        self.id
+            .visit(|mailbox| mailbox.ask_at_once(|reply| build(reply).into()))
+            .flatten()
     }
 
     fn poll_send(
         self,
-        places: &mut Places,
+        place: &mut Place,
         cx: &mut Context<'_>,
         build: impl FnOnce() -> A::Msg,
     ) -> Poll<Result<(), Refused>> {
-        let route = self.id.route();
         // A send that moved to another thread while it waited gives up the line it stood in there.
-        if route == Route::Here {
-            mesh::leave(&mut places.link);
-        } else {
-            places.leave_mailbox(self.id);
-        }
-        match route {
-            Route::Here => self
-                .id
-                .visit(|mailbox| {
-                    let letter = || Letter::Message(build().into());
-                    mailbox.poll_push(&mut places.mailbox, cx, letter)
-                })
-                .unwrap_or(Poll::Ready(Err(Refused::Stopped))),
-            Route::Peer(_) => self
-                .id
-                .poll_send(&mut places.link, cx, || Parcel::Message(build()))
-                .map(|sent| sent.map_err(refused)),
+        match self.id.route() {
+            Route::Here => poll_here(self.id, place, cx, || build().into()),
+            Route::Peer(_) => {
+                let mut admission = place.in_link(self.id);
+                let sent = self
+                    .id
+                    .poll_send(&mut admission, cx, || Parcel::Message(build()));
+                *place = if sent.is_pending() {
+                    Place::Link(admission)
+                } else {
+                    Place::None
+                };
+                sent.map(|sent| sent.map_err(refused))
+            }
             Route::Outside => {
-                mesh::leave(&mut places.link);
+                place.leave(self.id);
                 Poll::Ready(Err(Refused::Outside))
             }
         }
@@ -442,23 +496,29 @@ impl<A: Actor> Port for Here<A> {
     }
 
     #[inline]
-    fn try_send(self, build: impl FnOnce() -> A::LocalMsg) -> Result<(), Refused> {
+    fn try_tell(self, build: impl FnOnce() -> A::LocalMsg) -> Result<(), Refused> {
         self.id
-            .visit(|mailbox| mailbox.try_push(|| Letter::Message(build())))
+            .visit(|mailbox| mailbox.try_push(build))
             .unwrap_or(Err(Refused::Stopped))
+    }
+
+    #[inline]
+    fn ask_at_once<R: 'static>(
+        self,
+        build: impl FnOnce(Reply<R>) -> A::LocalMsg,
+    ) -> Option<Answer<R>> {
+        self.id
+            .visit(|mailbox| mailbox.ask_at_once(build))
+            .flatten()
     }
 
     fn poll_send(
         self,
-        places: &mut Places,
+        place: &mut Place,
         cx: &mut Context<'_>,
         build: impl FnOnce() -> A::LocalMsg,
     ) -> Poll<Result<(), Refused>> {
-        self.id
-            .visit(|mailbox| {
-                mailbox.poll_push(&mut places.mailbox, cx, || Letter::Message(build()))
-            })
-            .unwrap_or(Poll::Ready(Err(Refused::Stopped)))
+        poll_here(self.id, place, cx, build)
     }
 
     fn send_outside(self, _: A::LocalMsg, _: Outside) -> Result<(), Refused> {

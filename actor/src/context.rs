@@ -1,9 +1,10 @@
 //! What a handler may do besides its work.
 
 use std::fmt;
-use std::rc::Rc;
+use std::marker::PhantomData;
 
 use greenroom_runtime::ShardId;
+use greenroom_runtime::mesh::ResidentId;
 
 use crate::actor::Actor;
 use crate::address::{Addr, Here, Local, Remote};
@@ -37,24 +38,29 @@ use crate::system::Handle;
 /// # Ok::<(), greenroom::Error>(())
 /// ```
 pub struct Ctx<A: Actor> {
-    mailbox: Rc<Mailbox<A>>,
+    id: ResidentId<Mailbox<A>>,
+    /// Keeps it on the actor's shard.
+    stays: PhantomData<*const ()>,
 }
 
 impl<A: Actor> Ctx<A> {
-    pub(crate) fn new(mailbox: Rc<Mailbox<A>>) -> Self {
-        Self { mailbox }
+    pub(crate) fn new(id: ResidentId<Mailbox<A>>) -> Self {
+        Self {
+            id,
+            stays: PhantomData,
+        }
     }
 
     /// The actor's own address.
     #[must_use]
     pub fn addr(&self) -> Addr<A> {
-        Addr::from_port(Remote::new(self.mailbox.id()))
+        Addr::from_port(Remote::new(self.id))
     }
 
     /// The actor's own handle for its shard, which takes local messages too.
     #[must_use]
     pub fn local(&self) -> Local<A> {
-        Addr::from_port(Here::new(self.mailbox.id()))
+        Addr::from_port(Here::new(self.id))
     }
 
     /// The shard the actor lives on.
@@ -71,12 +77,12 @@ impl<A: Actor> Ctx<A> {
 
     /// Stops the actor once it has handled what it was sent up to now. Later sends are refused.
     pub fn stop(&self) {
-        self.mailbox.stop();
+        self.id.visit(Mailbox::stop);
     }
 
     /// Stops the actor after this message; what else waits goes back to its senders as errors.
     pub fn stop_now(&self) {
-        self.mailbox.stop_now();
+        self.id.visit(Mailbox::stop_now);
     }
 }
 

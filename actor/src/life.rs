@@ -6,9 +6,9 @@
 //! the context, the state, and last [`End`], which closes the mailbox and takes the name out of the tables.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use futures_channel::oneshot;
 use greenroom_runtime::mesh;
@@ -19,7 +19,7 @@ use crate::address::{Addr, Remote};
 use crate::context::Ctx;
 use crate::error::{SpawnErrorKind, StartFailure};
 use crate::fate::{self, Fate, PanicReport};
-use crate::mailbox::{Letter, Mailbox, settle};
+use crate::mailbox::{Letter, Mailbox, Verdict, settle};
 use crate::registry::Registry;
 
 /// Messages handled in one activation before other tasks of the shard have their turn.
@@ -31,7 +31,7 @@ pub(crate) type Started = oneshot::Sender<Result<(), SpawnErrorKind>>;
 /// Starts an actor on the calling shard; `None` on a thread that is none.
 pub(crate) fn start<A: Actor>(actor: A, started: Option<Started>) -> Option<Addr<A>> {
     let registry = Registry::current()?;
-    let mailbox = settle::<A>();
+    let mailbox = settle(actor);
     let id = mailbox.id();
     let key = registry.insert(mailbox.clone());
     let end = End {
@@ -39,47 +39,38 @@ pub(crate) fn start<A: Actor>(actor: A, started: Option<Started>) -> Option<Addr
         registry,
         key,
     };
-    let task = greenroom_runtime::spawn(live(started, actor, end));
+    let task = greenroom_runtime::spawn(live(started, end));
     mailbox.set_task(task);
     Some(Addr::from_port(Remote::new(id)))
 }
 
-/// A task dropped before its first poll drops the parameters in their order, later the locals in the reverse of theirs;
-/// see the module's text.
-async fn live<A: Actor>(started: Option<Started>, actor: A, end: End<A>) {
+/// The parameters are dropped in their order if the task is dropped before its first poll, and later the locals in the
+/// reverse of theirs; see the module's text.
+async fn live<A: Actor>(started: Option<Started>, end: End<A>) {
     let end = end;
-    let mut actor = actor;
-    let mut ctx = Ctx::new(end.mailbox.clone());
+    let mailbox = &*end.mailbox;
     let mut interrupted = Interrupted { armed: true };
-    if run_start_hook(&mut actor, &end.mailbox, &mut ctx, started).await {
-        let ended = serve_all(&mut actor, &end.mailbox, &mut ctx).await;
-        match ended {
-            Ok(()) => {
-                if caught(&end.mailbox, actor.stopping(&mut ctx))
-                    .await
-                    .is_err()
-                {
-                    end.registry.count_panic();
-                }
-            }
+    if run_start_hook(mailbox, started).await {
+        match serve_all(mailbox).await {
+            Ok(()) => run_stop_hook(&end).await,
             Err(_) => end.registry.count_panic(),
         }
     }
     interrupted.armed = false;
-    contain(|| drop(actor));
 }
 
 /// Runs the start hook and reports on it; false if the actor is not to live.
-async fn run_start_hook<A: Actor>(
-    actor: &mut A,
-    mailbox: &Mailbox<A>,
-    ctx: &mut Ctx<A>,
-    started: Option<Started>,
-) -> bool {
-    let outcome = match caught(mailbox, actor.started(ctx)).await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(failure)) => Err(SpawnErrorKind::Refused(failure)),
-        Err(report) => Err(SpawnErrorKind::Panicked(report)),
+#[expect(clippy::await_holding_refcell_ref, reason = "see `Mailbox::state`")]
+async fn run_start_hook<A: Actor>(mailbox: &Mailbox<A>, started: Option<Started>) -> bool {
+    let outcome = {
+        let mut state = mailbox.state();
+        let mut ctx = Ctx::new(mailbox.id());
+        let hook = pin!(state.started(&mut ctx));
+        match Caught::new(mailbox, hook).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(failure)) => Err(SpawnErrorKind::Refused(failure)),
+            Err(report) => Err(SpawnErrorKind::Panicked(report)),
+        }
     };
     let lives = outcome.is_ok();
     if matches!(outcome, Err(SpawnErrorKind::Panicked(_))) {
@@ -94,6 +85,16 @@ async fn run_start_hook<A: Actor>(
     lives
 }
 
+#[expect(clippy::await_holding_refcell_ref, reason = "see `Mailbox::state`")]
+async fn run_stop_hook<A: Actor>(end: &End<A>) {
+    let mut state = end.mailbox.state();
+    let mut ctx = Ctx::new(end.mailbox.id());
+    let hook = pin!(state.stopping(&mut ctx));
+    if Caught::new(&end.mailbox, hook).await.is_err() {
+        end.registry.count_panic();
+    }
+}
+
 /// What ended a stretch of synchronous messages.
 enum Served<A: Actor> {
     Empty,
@@ -104,18 +105,13 @@ enum Served<A: Actor> {
 }
 
 /// Handles messages until the actor is to stop, or one panics.
-async fn serve_all<A: Actor>(
-    actor: &mut A,
-    mailbox: &Mailbox<A>,
-    ctx: &mut Ctx<A>,
-) -> Result<(), PanicReport> {
+#[expect(clippy::await_holding_refcell_ref, reason = "see `Mailbox::state`")]
+async fn serve_all<A: Actor>(mailbox: &Mailbox<A>) -> Result<(), PanicReport> {
     // Counts asynchronous messages too: their handlers need not wait for anything.
     let mut share = MESSAGES_PER_ACTIVATION;
     loop {
         // One unwind border for a whole stretch: a panic ends the actor anyway.
-        let served = catch_unwind(AssertUnwindSafe(|| {
-            serve_now(actor, mailbox, ctx, &mut share)
-        }));
+        let served = catch_unwind(AssertUnwindSafe(|| serve_now(mailbox, &mut share)));
         match served {
             Ok(Served::Empty) => {
                 mailbox.filled().await;
@@ -125,27 +121,32 @@ async fn serve_all<A: Actor>(
                 greenroom_runtime::yield_now().await;
                 share = MESSAGES_PER_ACTIVATION;
             }
-            Ok(Served::Awaits(message)) => caught(mailbox, actor.dispatch(message, ctx)).await?,
+            Ok(Served::Awaits(message)) => {
+                let mut state = mailbox.state();
+                let mut ctx = Ctx::new(mailbox.id());
+                let handler = pin!(state.dispatch(message, &mut ctx));
+                Caught::new(mailbox, handler).await?;
+            }
+            Ok(Served::Stop) if mailbox.verdict() == Some(Verdict::Panicked) => {
+                return Err(PanicReport::unknown());
+            }
             Ok(Served::Stop) => return Ok(()),
             Err(payload) => return Err(fate::report(payload.as_ref())),
         }
     }
 }
 
-fn serve_now<A: Actor>(
-    actor: &mut A,
-    mailbox: &Mailbox<A>,
-    ctx: &mut Ctx<A>,
-    share: &mut usize,
-) -> Served<A> {
+fn serve_now<A: Actor>(mailbox: &Mailbox<A>, share: &mut usize) -> Served<A> {
+    let mut actor = mailbox.state();
+    let mut ctx = Ctx::new(mailbox.id());
     // Killed by one of its own handlers, it handles nothing more: its future is dropped when this poll returns.
-    while *share > 0 && !mailbox.is_killed() {
+    while *share > 0 && mailbox.verdict() != Some(Verdict::Killed) {
         *share -= 1;
         match mailbox.pop() {
             None => return Served::Empty,
             Some(Letter::Stop) => return Served::Stop,
             Some(Letter::Message(message)) => {
-                if let Some(message) = actor.dispatch_now(message, ctx) {
+                if let Some(message) = actor.dispatch_now(message, &mut ctx) {
                     return Served::Awaits(message);
                 }
             }
@@ -155,25 +156,39 @@ fn serve_now<A: Actor>(
 }
 
 /// Awaits a piece of the user's code; a panic in it is an error.
-async fn caught<A: Actor, F: Future>(
-    mailbox: &Mailbox<A>,
-    future: F,
-) -> Result<F::Output, PanicReport> {
-    let mut future = pin!(future);
-    // Dropped before the future if this is cancelled while it waits.
-    let mut interrupted = Interrupted { armed: true };
-    let outcome = std::future::poll_fn(|cx| {
-        let polled =
-            mailbox.while_handling(|| catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))));
-        match polled {
-            Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
-            Err(payload) => Poll::Ready(Err(fate::report(payload.as_ref()))),
+struct Caught<'a, A: Actor, F> {
+    mailbox: &'a Mailbox<A>,
+    future: Pin<&'a mut F>,
+    // Dropped before the future, which is behind a reference, if this is cancelled while it waits.
+    interrupted: Interrupted,
+}
+
+impl<'a, A: Actor, F> Caught<'a, A, F> {
+    fn new(mailbox: &'a Mailbox<A>, future: Pin<&'a mut F>) -> Self {
+        Self {
+            mailbox,
+            future,
+            interrupted: Interrupted { armed: true },
         }
-    })
-    .await;
-    interrupted.armed = false;
-    outcome
+    }
+}
+
+impl<A: Actor, F: Future> Future for Caught<'_, A, F> {
+    type Output = Result<F::Output, PanicReport>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        let polled = this
+            .mailbox
+            .while_handling(|| catch_unwind(AssertUnwindSafe(|| this.future.as_mut().poll(cx))));
+        let output = match polled {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(output)) => Ok(output),
+            Err(payload) => Err(fate::report(payload.as_ref())),
+        };
+        this.interrupted.armed = false;
+        Poll::Ready(output)
+    }
 }
 
 /// Announces, when the task is dropped in the middle of its work, that what is dropped next was interrupted.
@@ -199,6 +214,7 @@ struct End<A: Actor> {
 
 impl<A: Actor> Drop for End<A> {
     fn drop(&mut self) {
+        self.mailbox.drop_actor();
         fate::set(None);
         let undelivered = self.mailbox.close();
         self.registry.count_dead_letters(undelivered);

@@ -8,7 +8,11 @@ use crate::fate::{self, Fate, PanicReport};
 
 /// Why an ask has no answer, on its way to the asker.
 #[derive(Debug)]
-pub(crate) enum Failure {
+#[expect(
+    unnameable_types,
+    reason = "in the signature of a hidden method of a sealed trait"
+)]
+pub enum Failure {
     Stopped,
     Killed,
     NoReply,

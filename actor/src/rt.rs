@@ -6,7 +6,7 @@ pub use ::core;
 pub use greenroom_runtime::mesh::CrossShard;
 
 pub use crate::actor::Actor;
-pub use crate::address::{FromPort, Outside, Places, Port, Refused, SameShard};
+pub use crate::address::{FromPort, Outside, Place, Port, Refused, SameShard};
 pub use crate::call::{Answers, Call, Flat, IsResult, Method, Plain, ReplyMode};
 pub use crate::context::Ctx;
 pub use crate::error::StartFailure;
@@ -14,6 +14,19 @@ pub use crate::mailbox::{Mailbox, Parcel};
 pub use crate::reply::Reply;
 
 use crate::registry::Registry;
+
+/// Stands in the type of a call that is never made: its message broke a rule, which was reported.
+#[derive(Debug)]
+pub enum Unmade {}
+
+impl<P: Port, M: ReplyMode, A> Method<P, M, A> for Unmade {
+    const NAME: &'static str = "";
+    const ANSWERS_AT_ONCE: bool = false;
+
+    fn build(_: A, _: Reply<M::Reply>) -> P::Env {
+        unreachable!("what broke a rule does not compile")
+    }
+}
 
 /// A message field, proved to be `Send` where it is wrapped.
 #[derive(Debug)]

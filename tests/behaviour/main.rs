@@ -1,6 +1,7 @@
 //! What the framework promises, tested through its public face: one module a promise.
 
 mod account;
+mod at_once;
 mod bound;
 mod exclusive;
 mod fair;

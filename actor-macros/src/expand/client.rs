@@ -19,14 +19,19 @@ pub(super) fn expand(actor: &ActorDef, names: &Names) -> TokenStream {
     let ty = &actor.ty;
     let parameters = actor.generics.params.iter();
     let bounds = &actor.generics.where_clause;
-    let calls = actor.messages.iter().map(|message| call(message, names));
+    let calls = actor.messages.iter().map(call);
     let refused = actor.refused.iter().map(refused_call);
+    let methods = actor
+        .messages
+        .iter()
+        .map(|message| method(message, actor, names));
     quote_spanned! {hygiene::generated()=>
         #handle
         impl<#(#parameters,)* __P: __rt::Port<Actor = #ty>> #client<__P> #bounds {
             #(#calls)*
             #(#refused)*
         }
+        #(#methods)*
     }
 }
 
@@ -61,7 +66,7 @@ fn handle(client: &Ident) -> TokenStream {
     }
 }
 
-fn call(message: &Message, names: &Names) -> TokenStream {
+fn call(message: &Message) -> TokenStream {
     let Message { vis, name, .. } = message;
     let attrs = attrs::for_the_call(&message.attrs);
     let arguments: Vec<&Ident> = message
@@ -69,27 +74,17 @@ fn call(message: &Message, names: &Names) -> TokenStream {
         .iter()
         .map(|argument| &argument.name)
         .collect();
-    let types: Vec<_> = message
-        .arguments
-        .iter()
-        .map(|argument| &argument.ty)
-        .collect();
-    let returned = returned(
-        &message.answer,
-        &quote_spanned!(hygiene::generated()=> (#(#types,)*)),
-    );
+    let types = message.arguments.iter().map(|argument| &argument.ty);
+    let blamed = hygiene::blamed_on(message.answer.place.first);
+    let mode = mode(&message.answer);
+    let tuple = argument_types(message);
+    let marker = marker(message);
+    let returned = quote_spanned!(blamed=> __rt::Call<__P, #mode, #tuple, #marker>);
     let same_shard = message
         .is_local
         .then(|| quote_spanned!(hygiene::generated()=> where __P: __rt::SameShard,));
-    let method = Literal::string(&name.unraw().to_string());
     let place = message.answer.place;
-    let build = build(message, names);
-    let parts = quote_spanned! {hygiene::generated()=>
-        self.0,
-        &__rt::Method { name: #method },
-        (#(#arguments,)*),
-        |args, reply| #build,
-    };
+    let parts = quote_spanned! {hygiene::generated()=> self.0, (#(#arguments,)*) };
     let made = place.call(place.runtime_path(&["Call", "new"]), parts);
     quote_spanned! {hygiene::generated()=>
         #attrs
@@ -102,16 +97,59 @@ fn call(message: &Message, names: &Names) -> TokenStream {
     }
 }
 
-/// The type of a call, at the place where the user wrote the type of the reply.
-fn returned(answer: &Answer, arguments: &TokenStream) -> TokenStream {
+/// How the handler answers, at the place where the user wrote the type of the reply.
+fn mode(answer: &Answer) -> TokenStream {
     let ty = &answer.ty;
     let blamed = hygiene::blamed_on(answer.place.first);
-    let mode = if answer.is_flat {
+    if answer.is_flat {
         quote_spanned!(blamed=> __rt::Flat<#ty>)
     } else {
         quote_spanned!(blamed=> __rt::Plain<#ty>)
+    }
+}
+
+fn argument_types(message: &Message) -> TokenStream {
+    let types = message.arguments.iter().map(|argument| &argument.ty);
+    quote_spanned!(hygiene::generated()=> (#(#types,)*))
+}
+
+/// The type that stands for a message in the types of its calls.
+fn marker(message: &Message) -> Ident {
+    let name = message.name.unraw();
+    format_ident!("__call_{name}", span = hygiene::generated())
+}
+
+/// How a message is built: a marker type, so that the compiler sees the code at each call.
+fn method(message: &Message, actor: &ActorDef, names: &Names) -> TokenStream {
+    let cfg = attrs::for_every_part(&message.attrs);
+    let marker = marker(message);
+    let name = Literal::string(&message.name.unraw().to_string());
+    let answers_at_once = !message.is_async && !message.answer.is_deferred;
+    let ty = &actor.ty;
+    let parameters = actor.generics.params.iter();
+    let bounds = &actor.generics.where_clause;
+    let port = if message.is_local {
+        quote_spanned!(hygiene::generated()=> __rt::SameShard<Actor = #ty>)
+    } else {
+        quote_spanned!(hygiene::generated()=> __rt::Port<Actor = #ty>)
     };
-    quote_spanned!(blamed=> __rt::Call<__P, #mode, #arguments>)
+    let mode = mode(&message.answer);
+    let arguments = argument_types(message);
+    let reply = &message.answer.ty;
+    let build = build(message, names);
+    quote_spanned! {hygiene::generated()=>
+        #cfg
+        pub enum #marker {}
+        #cfg
+        impl<#(#parameters,)* __P: #port> __rt::Method<__P, #mode, #arguments> for #marker #bounds {
+            const NAME: &'static __rt::core::primitive::str = #name;
+            const ANSWERS_AT_ONCE: __rt::core::primitive::bool = #answers_at_once;
+            #[inline]
+            fn build(args: #arguments, reply: __rt::Reply<#reply>) -> <__P as __rt::Port>::Env {
+                #build
+            }
+        }
+    }
 }
 
 /// The message made of `args` and `reply`.
@@ -139,10 +177,10 @@ fn build(message: &Message, names: &Names) -> TokenStream {
     });
     let place = message.answer.place;
     let reply = proof("reply", place.field("reply", 0), place);
-    quote_spanned! {hygiene::generated()=> {
+    quote_spanned! {hygiene::generated()=>
         let reply = (reply,);
         __rt::core::convert::From::from(#shared::#name(#(#arguments,)* #reply))
-    }}
+    }
 }
 
 fn proof(constructor: &str, value: TokenStream, place: Place) -> TokenStream {
@@ -160,7 +198,9 @@ fn refused_call(message: &RefusedMessage) -> TokenStream {
     let types: Vec<Ident> = (0..message.arguments)
         .map(|position| format_ident!("__A{position}", span = hygiene::generated()))
         .collect();
-    let returned = returned(&message.answer, &quote_spanned!(hygiene::generated()=> ()));
+    let mode = mode(&message.answer);
+    let blamed = hygiene::blamed_on(message.answer.place.first);
+    let returned = quote_spanned!(blamed=> __rt::Call<__P, #mode, (), __rt::Unmade>);
     quote_spanned! {hygiene::generated()=>
         #attrs
         #vis fn #name<#(#types),*>(&self, #(_: #types),*) -> #returned {

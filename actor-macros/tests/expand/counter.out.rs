@@ -77,46 +77,67 @@ const _: () = {
     impl<__P: __rt::Port<Actor = Counter>> __CounterClient<__P> {
         #[doc = " Adds `by` and returns the new total."]
         #[inline]
-        pub fn add(&self, by: u64) -> __rt::Call<__P, __rt::Plain<u64>, (u64,)> {
-            __rt::Call::new(
-                self.0,
-                &__rt::Method { name: "add" },
-                (by,),
-                |args, reply| {
-                    let reply = (reply,);
-                    __rt::core::convert::From::from(__CounterMsg::add(
-                        __rt::Cross::new(args.0),
-                        __rt::Cross::reply(reply.0),
-                    ))
-                },
-            )
+        pub fn add(&self, by: u64) -> __rt::Call<__P, __rt::Plain<u64>, (u64,), __call_add> {
+            __rt::Call::new(self.0, (by,))
         }
         #[inline]
-        pub fn take(&self, by: u64) -> __rt::Call<__P, __rt::Flat<Result<u64, String>>, (u64,)> {
-            __rt::Call::new(
-                self.0,
-                &__rt::Method { name: "take" },
-                (by,),
-                |args, reply| {
-                    let reply = (reply,);
-                    __rt::core::convert::From::from(__CounterMsg::take(
-                        __rt::Cross::new(args.0),
-                        __rt::Cross::reply(reply.0),
-                    ))
-                },
-            )
+        pub fn take(
+            &self,
+            by: u64,
+        ) -> __rt::Call<__P, __rt::Flat<Result<u64, String>>, (u64,), __call_take> {
+            __rt::Call::new(self.0, (by,))
         }
         #[inline]
-        pub fn tag(&self, tag: Rc<str>) -> __rt::Call<__P, __rt::Plain<usize>, (Rc<str>,)>
+        pub fn tag(
+            &self,
+            tag: Rc<str>,
+        ) -> __rt::Call<__P, __rt::Plain<usize>, (Rc<str>,), __call_tag>
         where
             __P: __rt::SameShard,
         {
-            __rt::Call::new(
-                self.0,
-                &__rt::Method { name: "tag" },
-                (tag,),
-                |args, reply| __CounterLocalMsg::tag(args.0, reply),
-            )
+            __rt::Call::new(self.0, (tag,))
+        }
+    }
+    pub enum __call_add {}
+    impl<__P: __rt::Port<Actor = Counter>> __rt::Method<__P, __rt::Plain<u64>, (u64,)> for __call_add {
+        const NAME: &'static __rt::core::primitive::str = "add";
+        const ANSWERS_AT_ONCE: __rt::core::primitive::bool = true;
+        #[inline]
+        fn build(args: (u64,), reply: __rt::Reply<u64>) -> <__P as __rt::Port>::Env {
+            let reply = (reply,);
+            __rt::core::convert::From::from(__CounterMsg::add(
+                __rt::Cross::new(args.0),
+                __rt::Cross::reply(reply.0),
+            ))
+        }
+    }
+    pub enum __call_take {}
+    impl<__P: __rt::Port<Actor = Counter>>
+        __rt::Method<__P, __rt::Flat<Result<u64, String>>, (u64,)> for __call_take
+    {
+        const NAME: &'static __rt::core::primitive::str = "take";
+        const ANSWERS_AT_ONCE: __rt::core::primitive::bool = false;
+        #[inline]
+        fn build(
+            args: (u64,),
+            reply: __rt::Reply<Result<u64, String>>,
+        ) -> <__P as __rt::Port>::Env {
+            let reply = (reply,);
+            __rt::core::convert::From::from(__CounterMsg::take(
+                __rt::Cross::new(args.0),
+                __rt::Cross::reply(reply.0),
+            ))
+        }
+    }
+    pub enum __call_tag {}
+    impl<__P: __rt::SameShard<Actor = Counter>> __rt::Method<__P, __rt::Plain<usize>, (Rc<str>,)>
+        for __call_tag
+    {
+        const NAME: &'static __rt::core::primitive::str = "tag";
+        const ANSWERS_AT_ONCE: __rt::core::primitive::bool = false;
+        #[inline]
+        fn build(args: (Rc<str>,), reply: __rt::Reply<usize>) -> <__P as __rt::Port>::Env {
+            __CounterLocalMsg::tag(args.0, reply)
         }
     }
     #[automatically_derived]

@@ -74,20 +74,37 @@ const _: () = {
         pub(crate) fn fill(
             &self,
             arg0: ([K; N], [u8; <Cache<K, N>>::EXTRA]),
-        ) -> __rt::Call<__P, __rt::Plain<Cache<K, N>>, (([K; N], [u8; <Cache<K, N>>::EXTRA]),)>
-        {
-            __rt::Call::new(
-                self.0,
-                &__rt::Method { name: "fill" },
-                (arg0,),
-                |args, reply| {
-                    let reply = (reply,);
-                    __rt::core::convert::From::from(__CacheMsg::fill(
-                        __rt::Cross::new(args.0),
-                        __rt::Cross::reply(reply.0),
-                    ))
-                },
-            )
+        ) -> __rt::Call<
+            __P,
+            __rt::Plain<Cache<K, N>>,
+            (([K; N], [u8; <Cache<K, N>>::EXTRA]),),
+            __call_fill,
+        > {
+            __rt::Call::new(self.0, (arg0,))
+        }
+    }
+    #[cfg(feature = "array")]
+    pub enum __call_fill {}
+    #[cfg(feature = "array")]
+    impl<K: Send, const N: usize, __P: __rt::Port<Actor = Cache<K, N>>>
+        __rt::Method<__P, __rt::Plain<Cache<K, N>>, (([K; N], [u8; <Cache<K, N>>::EXTRA]),)>
+        for __call_fill
+    where
+        K: PartialEq<Cache<K, N>>,
+        K: 'static,
+    {
+        const NAME: &'static __rt::core::primitive::str = "fill";
+        const ANSWERS_AT_ONCE: __rt::core::primitive::bool = true;
+        #[inline]
+        fn build(
+            args: (([K; N], [u8; <Cache<K, N>>::EXTRA]),),
+            reply: __rt::Reply<Cache<K, N>>,
+        ) -> <__P as __rt::Port>::Env {
+            let reply = (reply,);
+            __rt::core::convert::From::from(__CacheMsg::fill(
+                __rt::Cross::new(args.0),
+                __rt::Cross::reply(reply.0),
+            ))
         }
     }
     #[automatically_derived]

@@ -65,21 +65,43 @@ struct Choked {
 /// The places a waiting send holds, all on one shard.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Admission {
+    held: Option<Held>,
+}
+
+/// One ticket, for both lists: a sender that goes from one to the other keeps its place in time.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    ticket: Ticket,
+    /// The resident the message is for.
+    generation: u64,
     /// The sending shard.
-    pub(crate) shard: Option<ShardNumber>,
-    link: Option<(ShardId, Ticket)>,
-    resident: Option<(ShardId, u64, Ticket)>,
+    shard: ShardNumber,
+    peer: ShardId,
+    /// Among those who wait for room in the link.
+    in_link: bool,
+    /// Among those who wait for the resident.
+    in_resident: bool,
 }
 
 impl Admission {
+    #[inline]
     pub(crate) fn is_waiting(&self) -> bool {
-        self.link.is_some() || self.resident.is_some()
+        self.held.is_some()
     }
 
-    /// The ticket of the places held: the same one in both lists.
-    fn ticket(&self) -> Option<Ticket> {
-        let of_resident = self.resident.map(|(_, _, ticket)| ticket);
-        of_resident.or(self.link.map(|(_, ticket)| ticket))
+    /// The shard the places are on.
+    pub(crate) fn shard(&self) -> Option<ShardNumber> {
+        self.held.map(|held| held.shard)
+    }
+
+    fn link_ticket(&self) -> Option<Ticket> {
+        let held = self.held.filter(|held| held.in_link);
+        held.map(|held| held.ticket)
+    }
+
+    fn resident_ticket(&self) -> Option<Ticket> {
+        let held = self.held.filter(|held| held.in_resident);
+        held.map(|held| held.ticket)
     }
 }
 
@@ -149,14 +171,12 @@ impl Link {
     }
 
     fn may_pass(&self, generation: u64, admission: &Admission) -> bool {
-        if let Some(choked) = self.choked.get(&generation) {
-            let ticket = admission.resident.map(|(_, _, ticket)| ticket);
-            if choked.paused || !choked.waiting.may_pass(ticket) {
-                return false;
-            }
+        if let Some(choked) = self.choked.get(&generation)
+            && (choked.paused || !choked.waiting.may_pass(admission.resident_ticket()))
+        {
+            return false;
         }
-        self.waiting
-            .may_pass(admission.link.map(|(_, ticket)| ticket))
+        self.waiting.may_pass(admission.link_ticket())
     }
 }
 
@@ -195,7 +215,10 @@ impl Shard {
         cx: &Context<'_>,
         build: impl FnOnce() -> T,
     ) -> Poll<()> {
-        if admission.is_waiting() && admission.shard != Some(self.number()) {
+        if admission
+            .shard()
+            .is_some_and(|shard| shard != self.number())
+        {
             // The send moved here from another shard: what it held there is given up.
             super::resident::leave(admission);
         }
@@ -205,20 +228,28 @@ impl Shard {
             self.leave_places(admission);
             return Poll::Ready(());
         }
-        admission.shard = Some(self.number());
-        let ticket = admission.ticket().unwrap_or_else(|| link.next_ticket());
+        let mut held = admission.held.unwrap_or_else(|| Held {
+            ticket: link.next_ticket(),
+            generation,
+            shard: self.number(),
+            peer,
+            in_link: false,
+            in_resident: false,
+        });
         if let Some(choked) = link.choked.get(&generation) {
-            choked.waiting.hold(ticket, cx.waker());
-            admission.resident = Some((peer, generation, ticket));
-            if choked.paused || !choked.waiting.may_pass(Some(ticket)) {
+            choked.waiting.hold(held.ticket, cx.waker());
+            held.in_resident = true;
+            if choked.paused || !choked.waiting.may_pass(Some(held.ticket)) {
+                admission.held = Some(held);
                 drop(link);
                 // Others on this link are not to wait behind a sender that waits for something else.
                 self.leave_link(admission);
                 return Poll::Pending;
             }
         }
-        link.waiting.hold(ticket, cx.waker());
-        admission.link = Some((peer, ticket));
+        link.waiting.hold(held.ticket, cx.waker());
+        held.in_link = true;
+        admission.held = Some(held);
         // The ring is flushed at the end of the turn, and whoever waits at the front is woken when it has room.
         if !link.touched {
             link.touched = true;
@@ -229,13 +260,13 @@ impl Shard {
 
     /// Gives up the places of a send that went through or was dropped, and lets the next ones try.
     pub(crate) fn leave_places(&self, admission: &mut Admission) {
-        if let Some((peer, generation, ticket)) = admission.resident.take() {
-            let mut link = self.link(peer).borrow_mut();
+        if let Some(held) = admission.held.filter(|held| held.in_resident) {
+            let mut link = self.link(held.peer).borrow_mut();
             let mut next = None;
-            if let Some(choked) = link.choked.get(&generation) {
-                choked.waiting.leave(ticket);
+            if let Some(choked) = link.choked.get(&held.generation) {
+                choked.waiting.leave(held.ticket);
                 if choked.waiting.is_empty() && !choked.paused {
-                    link.choked.remove(&generation);
+                    link.choked.remove(&held.generation);
                 } else if !choked.paused {
                     next = Some(choked.waiting.clone());
                 }
@@ -246,12 +277,14 @@ impl Shard {
             }
         }
         self.leave_link(admission);
+        admission.held = None;
     }
 
     fn leave_link(&self, admission: &mut Admission) {
-        if let Some((peer, ticket)) = admission.link.take() {
-            let waiting = self.link(peer).borrow().waiting.clone();
-            waiting.leave(ticket);
+        if let Some(held) = admission.held.as_mut().filter(|held| held.in_link) {
+            held.in_link = false;
+            let waiting = self.link(held.peer).borrow().waiting.clone();
+            waiting.leave(held.ticket);
             waiting.wake_front();
         }
     }

@@ -7,6 +7,7 @@
 //!
 //! * [`resident`]: values that live on a shard and take messages; named by a [`ResidentId`].
 //! * [`reply`]: one-shot slots on the asking shard that an answer is written into.
+//! * [`at_once`]: the same for an asker that is still on the stack.
 //! * [`link`]: the sending side of a pair: ring, what did not fit, who waits, which residents are choked.
 //! * [`record`]: how a typed value gets into a ring and out again.
 //! * [`cross`]: the proof, made at compile time, that a value may change its thread.
@@ -17,6 +18,7 @@
 //! (answers, chokes, stops) go to a spill queue when the ring is full; there is at most one per ask, per choked
 //! resident and per stop under way.
 
+pub(crate) mod at_once;
 pub(crate) mod cross;
 pub(crate) mod link;
 pub(crate) mod record;
@@ -26,6 +28,7 @@ pub(crate) mod ring;
 pub(crate) mod team;
 pub(crate) mod wait;
 
+pub use at_once::answer_at_once;
 pub use cross::{Cross, CrossShard};
 pub use link::{Admission, Refusal};
 pub use reply::{OutsideReply, ReplyKey, ReplySlot, open, open_outside};

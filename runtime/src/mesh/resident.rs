@@ -51,6 +51,16 @@ pub enum Origin {
 }
 
 impl Origin {
+    /// Whether the resident may do its work right where it takes a message, instead of in a task of its own.
+    ///
+    /// It may so for 256 messages of peers in a turn, as long as the turn has time left; work done this way is to be
+    /// short. Never for messages that came in another way.
+    #[must_use]
+    #[inline]
+    pub fn may_work_now(self) -> bool {
+        matches!(self, Self::Peer(_)) && context::with(Shard::may_work_on_arrival) == Some(true)
+    }
+
     /// Asks the sending shard to hold further messages back until [`Origin::unchoke`].
     pub fn choke<R: Resident>(self, resident: ResidentId<R>) {
         self.post(resident, Pause::Begin);
@@ -160,22 +170,32 @@ impl<R: Resident> ResidentId<R> {
     /// `None` on every other thread.
     #[inline]
     pub fn visit<T>(self, f: impl FnOnce(&R) -> T) -> Option<T> {
-        context::with(|shard| {
-            if shard.number() != self.shard {
-                return None;
-            }
-            let pointer = shard
-                .residents()
-                .borrow()
-                .find(self.slot, self.generation)?;
-            // SAFETY:
-            // * the entry's generation is the id's, so the pointer came from an `Rc<R>` (module docs);
-            // * an evicted resident is dropped by the loop at the end of the turn, and the loop is below us on the
-            //   stack, so it stays alive while `f` runs.
-            let resident = unsafe { pointer.cast::<R>().as_ref() };
-            Some(f(resident))
-        })
-        .flatten()
+        self.visit_with((), |resident, ()| f(resident)).ok()
+    }
+
+    /// As [`ResidentId::visit`], with something that `f` takes, or that comes back if `f` is not called.
+    ///
+    /// # Errors
+    /// What was to be taken, when the resident is not on the calling shard.
+    #[inline]
+    pub fn visit_with<S, T>(self, taken: S, f: impl FnOnce(&R, S) -> T) -> Result<T, S> {
+        let Some(pointer) = context::with(|shard| self.find(shard)).flatten() else {
+            return Err(taken);
+        };
+        // SAFETY:
+        // * the entry's generation is the id's, so the pointer came from an `Rc<R>` (module docs);
+        // * an evicted resident is dropped by the loop at the end of the turn, and the loop is below us on the stack,
+        //   so it stays alive while `f` runs.
+        let resident = unsafe { pointer.cast::<R>().as_ref() };
+        Ok(f(resident, taken))
+    }
+
+    #[inline]
+    fn find(self, shard: &Shard) -> Option<NonNull<()>> {
+        if shard.number() != self.shard {
+            return None;
+        }
+        shard.residents().borrow().find(self.slot, self.generation)
     }
 
     /// Sends from another shard of the same runtime if the message can be accepted now. `build` runs only then.
@@ -314,7 +334,7 @@ pub fn leave(admission: &mut Admission) {
 
 #[cold]
 fn leave_waiting(mut held: Admission) {
-    let Some(number) = held.shard else {
+    let Some(number) = held.shard() else {
         return;
     };
     let here = context::with(|shard| {

@@ -44,6 +44,7 @@ use crate::clock::Clock;
 use crate::error::StartErrorKind;
 use crate::float::board::Work;
 use crate::float::lane::Lane;
+use crate::mesh::at_once::Frames;
 use crate::mesh::link::Link;
 use crate::mesh::reply::Replies;
 use crate::mesh::resident::Residents;
@@ -87,6 +88,12 @@ pub(crate) struct Shard {
     touched: RefCell<Vec<ShardId>>,
     residents: RefCell<Residents>,
     replies: RefCell<Replies>,
+    /// Askers on the stack.
+    frames: Frames,
+    /// Messages handled in this turn where they arrived.
+    worked_on_arrival: Cell<u32>,
+    /// When the first few of those were handled.
+    arrivals_began_ns: Cell<u64>,
     graveyard: RefCell<Vec<Rc<dyn Any>>>,
     /// State of the layers above, one value per type.
     extensions: RefCell<Vec<(TypeId, Rc<dyn Any>)>>,
@@ -164,6 +171,9 @@ impl Shard {
             touched: RefCell::default(),
             residents: RefCell::default(),
             replies: RefCell::new(Replies::new()),
+            frames: Frames::new(),
+            worked_on_arrival: Cell::new(0),
+            arrivals_began_ns: Cell::new(0),
             graveyard: RefCell::default(),
             extensions: RefCell::default(),
             generation: Cell::new(generation),

@@ -10,6 +10,7 @@ use std::task::Waker;
 use super::registry::SharedShard;
 use super::{Shard, ShardId, ShardNumber};
 use crate::float::lane::Lane;
+use crate::mesh::at_once::Frames;
 use crate::mesh::link::Link;
 use crate::mesh::reply::Replies;
 use crate::mesh::resident::Residents;
@@ -73,6 +74,11 @@ impl Shard {
 
     pub(crate) fn residents(&self) -> &RefCell<Residents> {
         &self.residents
+    }
+
+    #[inline]
+    pub(crate) fn frames(&self) -> &Frames {
+        &self.frames
     }
 
     pub(crate) fn replies(&self) -> &RefCell<Replies> {

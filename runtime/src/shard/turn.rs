@@ -19,6 +19,10 @@ pub(super) const TURN_NS: u64 = 200_000;
 /// Polls of one turn, before timers, peers and the kernel are looked at again: twice as many as may pass between two
 /// looks at the clock.
 const POLLS_PER_TURN: u32 = 2 * POLLS_MAX;
+/// Messages handled in one turn where they arrive, without a task.
+const WORK_ON_ARRIVAL_MAX: u32 = 256;
+/// Messages handled so between two looks at the clock: fewer than polls, since nothing else checks them.
+const WORK_ON_ARRIVAL_PER_CLOCK: u32 = 8;
 /// Records taken from one peer in one turn.
 const RECORDS_PER_TURN: usize = 1024;
 /// A busy shard enters the kernel at least every so many turns, so that completions are not starved by ready tasks.
@@ -96,6 +100,7 @@ impl Shard {
         if !news && !self.unfinished.get() {
             return Found::Nothing;
         }
+        self.worked_on_arrival.set(0);
         {
             let mut tasks = self.tasks.borrow_mut();
             self.shared().wakes.drain(|slot| tasks.wake_slot(slot));
@@ -129,6 +134,30 @@ impl Shard {
             self.team.shared(from).notify();
         }
         drained.count == RECORDS_PER_TURN
+    }
+
+    /// Takes one of the turn's places for work that is done where a message arrives.
+    #[inline]
+    pub(crate) fn may_work_on_arrival(&self) -> bool {
+        let used = self.worked_on_arrival.get();
+        if used >= WORK_ON_ARRIVAL_MAX {
+            return false;
+        }
+        self.worked_on_arrival.set(used + 1);
+        if used % WORK_ON_ARRIVAL_PER_CLOCK == WORK_ON_ARRIVAL_PER_CLOCK - 1 {
+            self.check_time_on_arrival(used);
+        }
+        true
+    }
+
+    #[cold]
+    fn check_time_on_arrival(&self, used: u32) {
+        let now_ns = self.clock.now_ns();
+        if used < WORK_ON_ARRIVAL_PER_CLOCK {
+            self.arrivals_began_ns.set(now_ns);
+        } else if now_ns - self.arrivals_began_ns.get() > TURN_NS {
+            self.worked_on_arrival.set(WORK_ON_ARRIVAL_MAX);
+        }
     }
 
     /// Wakes those whose time has come; returns how many.

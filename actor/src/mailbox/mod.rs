@@ -1,8 +1,16 @@
-//! The mailbox: what an actor was sent and has not handled.
+//! The mailbox: what an actor was sent and has not handled, and the actor itself.
 //!
 //! # Who may touch it
 //! A mailbox lives on its actor's shard and is touched by that thread only: by senders there, by the loop when it
-//! delivers what came from elsewhere, and by the actor's own task. No borrow is held while user code runs.
+//! delivers what came from elsewhere, and by the actor's own task. No borrow is held while user code runs, but for one:
+//! whoever runs a handler borrows the state of the actor until the handler has ended, and this is what makes handlers
+//! run one at a time.
+//!
+//! # Who runs a handler
+//! The actor's task, message after message. But if the actor is *idle* (its task waits, the queue is empty, nobody waits
+//! in line) a message with a synchronous handler need not go through the queue: an ask of the same shard is handled on
+//! the asker's stack, a message of another shard where it arrives. Order is kept because there is nothing to overtake;
+//! fairness because both ways are rationed, by the asker's budget and by the turn's.
 //!
 //! # Order and bound
 //! Messages are handled in the order they were accepted. A sender on the shard is accepted while the mailbox holds
@@ -17,19 +25,27 @@
 //! *Draining* refuses new sends, and the stop stands in the queue behind what was accepted before it. *Closed* means
 //! the actor is gone: the queue is empty, everyone who waited has been told, and arrivals are undeliverable.
 
-use std::cell::{Cell, OnceCell, RefCell};
+mod outside;
+
+pub(crate) use self::outside::FromOutside;
+
+use std::cell::{Cell, OnceCell, RefCell, RefMut};
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use futures_channel::oneshot;
 use greenroom_runtime::JoinHandle;
-use greenroom_runtime::mesh::{Origin, Resident, ResidentId, Ticket, WaitList};
+use greenroom_runtime::mesh::{Origin, Resident, ResidentId, Ticket, WaitList, answer_at_once};
+use greenroom_runtime::task::{discard_payload, has_budget_remaining};
 
 use crate::actor::Actor;
-use crate::address::{Outside, Refused};
+use crate::address::Refused;
+use crate::context::Ctx;
 use crate::fate::{self, Fate};
 use crate::registry::{AnyActor, Registry};
+use crate::reply::{Answer, Failure, Reply};
 
 /// What stands in a mailbox.
 pub(crate) enum Letter<A: Actor> {
@@ -66,22 +82,46 @@ enum Phase {
     Closed,
 }
 
-/// The mailbox of one actor.
+/// What the actor is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Activity {
+    /// Its task waits for a letter. Invariant: the queue is empty, and no handler runs.
+    Idle,
+    /// Its task is ready, or runs, or waits for something inside of a handler.
+    Busy,
+    /// One of its asynchronous handlers is being polled: whoever sends now is the actor itself.
+    Polling,
+    /// A handler runs on the stack of its asker; its task waits.
+    AtOnce,
+}
+
+/// Why an actor ends without having been asked to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Killed,
+    /// A handler that ran at once panicked.
+    Panicked,
+}
+
+/// An actor and its mailbox.
 #[doc(hidden)]
 pub struct Mailbox<A: Actor> {
+    /// The actor itself, until it ends. Borrowed by whoever runs a handler, for as long as the handler runs.
+    state: RefCell<Option<A>>,
     queue: RefCell<VecDeque<Letter<A>>>,
     phase: Cell<Phase>,
-    /// The actor's task waits for a letter.
-    idle: Cell<bool>,
-    /// One of the actor's own handlers is being polled: whoever sends now is the actor itself.
-    handling: Cell<bool>,
-    /// The end is to be immediate.
-    killed: Cell<bool>,
+    activity: Cell<Activity>,
+    /// What ends it, if not a stop.
+    verdict: Cell<Option<Verdict>>,
     /// The actor's task, once it was polled.
     waker: OnceCell<Waker>,
     /// For `kill`; taken out when the actor ends.
     task: Cell<Option<JoinHandle<()>>>,
     id: OnceCell<ResidentId<Mailbox<A>>>,
+    /// A sender may wait in line.
+    has_line: Cell<bool>,
+    /// Room that comes free is to be made known: to a front of the line that was not called yet, or to a choked shard.
+    room_wanted: Cell<bool>,
     /// Senders on this shard that wait for room, and everything else that is seldom used. Made when first needed.
     rare: OnceCell<Box<Rare>>,
 }
@@ -89,8 +129,6 @@ pub struct Mailbox<A: Actor> {
 #[derive(Debug, Default)]
 struct Rare {
     waiting: WaitList,
-    /// The front of the line was woken and has not been polled since.
-    called: Cell<bool>,
     choked: RefCell<Vec<Origin>>,
     watchers: RefCell<Vec<oneshot::Sender<()>>>,
 }
@@ -105,16 +143,18 @@ impl<A: Actor> std::fmt::Debug for Mailbox<A> {
 }
 
 impl<A: Actor> Mailbox<A> {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(actor: A) -> Self {
         Self {
+            state: RefCell::new(Some(actor)),
             queue: RefCell::new(VecDeque::new()),
             phase: Cell::new(Phase::Open),
-            idle: Cell::new(false),
-            handling: Cell::new(false),
-            killed: Cell::new(false),
+            activity: Cell::new(Activity::Busy),
+            verdict: Cell::new(None),
             waker: OnceCell::new(),
             task: Cell::new(None),
             id: OnceCell::new(),
+            has_line: Cell::new(false),
+            room_wanted: Cell::new(false),
             rare: OnceCell::new(),
         }
     }
@@ -139,13 +179,14 @@ impl<A: Actor> Mailbox<A> {
         self.rare.get_or_init(Box::default)
     }
 
+    #[inline]
     fn nobody_waits(&self) -> bool {
-        self.rare.get().is_none_or(|rare| rare.waiting.is_empty())
+        !self.has_line.get() || self.rare().waiting.is_empty()
     }
 
     /// Accepts a message if there is room and nobody waits for it; `build` runs only then.
     #[inline]
-    pub(crate) fn try_push(&self, build: impl FnOnce() -> Letter<A>) -> Result<(), Refused> {
+    pub(crate) fn try_push(&self, build: impl FnOnce() -> A::LocalMsg) -> Result<(), Refused> {
         if self.phase.get() != Phase::Open {
             return Err(Refused::Stopped);
         }
@@ -154,10 +195,61 @@ impl<A: Actor> Mailbox<A> {
             if queue.len() >= A::MAILBOX || !self.nobody_waits() {
                 return Err(Refused::Full);
             }
-            queue.push_back(build());
+            queue.push_back(Letter::Message(build()));
         }
         self.wake();
         Ok(())
+    }
+
+    /// Asks an actor that has nothing else to do: the message is handled, and answered, before this returns. `build` runs
+    /// only then.
+    ///
+    /// Every rule of the queue holds: it is empty and nobody waits, so nothing is overtaken; and a task gets no more
+    /// answers at once than its budget of ready operations allows. The handler must be synchronous.
+    #[inline]
+    pub(crate) fn ask_at_once<R: 'static>(
+        &self,
+        build: impl FnOnce(Reply<R>) -> A::LocalMsg,
+    ) -> Option<Answer<R>> {
+        if !self.may_handle_at_once() || !has_budget_remaining() {
+            return None;
+        }
+        let answer = answer_at_once(|key| self.handle_at_once(build(Reply::to(key))));
+        Some(answer.unwrap_or(Err(Failure::NoReply)))
+    }
+
+    #[inline]
+    fn may_handle_at_once(&self) -> bool {
+        self.activity.get() == Activity::Idle
+            && self.phase.get() == Phase::Open
+            && self.nobody_waits()
+            && fate::current().is_none()
+    }
+
+    /// Handles a message on the caller's stack, or queues it if its handler is asynchronous. Only for an idle actor.
+    #[inline]
+    fn handle_at_once(&self, message: A::LocalMsg) {
+        self.activity.set(Activity::AtOnce);
+        let handled = catch_unwind(AssertUnwindSafe(|| {
+            self.state().dispatch_now(message, &mut Ctx::new(self.id()))
+        }));
+        self.activity.set(Activity::Idle);
+        match handled {
+            Ok(None) => {}
+            Ok(Some(message)) => self.queue.borrow_mut().push_back(Letter::Message(message)),
+            Err(payload) => {
+                // Reported by the hook, and to the asker by the drop of its reply.
+                discard_payload(payload);
+                self.verdict
+                    .set(self.verdict.get().or(Some(Verdict::Panicked)));
+            }
+        }
+        match self.verdict.get() {
+            None if self.queue.borrow().is_empty() => {}
+            None => self.wake(),
+            Some(Verdict::Killed) => self.abort(),
+            Some(Verdict::Panicked) => self.stop_now(),
+        }
     }
 
     /// Accepts a message when it is this sender's turn.
@@ -165,14 +257,11 @@ impl<A: Actor> Mailbox<A> {
         &self,
         place: &mut Option<Ticket>,
         cx: &mut Context<'_>,
-        build: impl FnOnce() -> Letter<A>,
+        build: impl FnOnce() -> A::LocalMsg,
     ) -> Poll<Result<(), Refused>> {
         if self.phase.get() != Phase::Open {
             *place = None;
             return Poll::Ready(Err(Refused::Stopped));
-        }
-        if let Some(rare) = self.rare.get() {
-            rare.called.set(false);
         }
         let mut queue = self.queue.borrow_mut();
         let my_turn = self
@@ -180,28 +269,38 @@ impl<A: Actor> Mailbox<A> {
             .get()
             .is_none_or(|rare| rare.waiting.may_pass(*place));
         if queue.len() < A::MAILBOX && my_turn {
-            queue.push_back(build());
+            queue.push_back(Letter::Message(build()));
             let more = queue.len() < A::MAILBOX;
             drop(queue);
             if let Some(ticket) = place.take() {
                 self.rare().waiting.leave(ticket);
             }
-            if more && !self.nobody_waits() {
-                self.call_front();
+            if !self.nobody_waits() {
+                if more {
+                    self.call_front();
+                } else {
+                    self.room_wanted.set(true);
+                }
             }
             self.wake();
             return Poll::Ready(Ok(()));
         }
         drop(queue);
-        if self.handling.get() {
+        if self.activity.get() == Activity::Polling {
             // Room comes when the handler ends, and the handler would wait for room.
             if let Some(ticket) = place.take() {
                 self.leave(ticket);
             }
             return Poll::Ready(Err(Refused::Full));
         }
-        *place = Some(self.rare().waiting.join(*place, cx.waker()));
+        *place = Some(self.join_line(*place, cx));
         Poll::Pending
+    }
+
+    fn join_line(&self, place: Option<Ticket>, cx: &Context<'_>) -> Ticket {
+        self.has_line.set(true);
+        self.room_wanted.set(true);
+        self.rare().waiting.join(place, cx.waker())
     }
 
     /// A sender gives its place in the line up.
@@ -211,17 +310,18 @@ impl<A: Actor> Mailbox<A> {
         self.call_front();
     }
 
+    /// The front of the line comes and takes the room there is, or waits for the next.
     fn call_front(&self) {
-        self.rare().called.set(true);
         self.rare().waiting.wake_front();
     }
 
     #[inline]
     fn wake(&self) {
-        if self.idle.replace(false)
-            && let Some(waker) = self.waker.get()
-        {
-            waker.wake_by_ref();
+        if self.activity.get() == Activity::Idle {
+            self.activity.set(Activity::Busy);
+            if let Some(waker) = self.waker.get() {
+                waker.wake_by_ref();
+            }
         }
     }
 
@@ -232,7 +332,7 @@ impl<A: Actor> Mailbox<A> {
             let mut queue = self.queue.borrow_mut();
             (queue.pop_front()?, queue.len())
         };
-        if self.rare.get().is_some() {
+        if self.room_wanted.get() {
             self.make_room_known(left);
         }
         Some(letter)
@@ -241,15 +341,23 @@ impl<A: Actor> Mailbox<A> {
     #[cold]
     fn make_room_known(&self, left: usize) {
         let rare = self.rare();
-        if left < A::MAILBOX && !rare.waiting.is_empty() && !rare.called.replace(true) {
-            rare.waiting.wake_front();
+        let has_line = !rare.waiting.is_empty();
+        // Beyond the bound, with what came from elsewhere, this made no room yet.
+        let has_room = left < A::MAILBOX;
+        if has_room {
+            // Called once: it asks again if it does not get in.
+            self.call_front();
         }
+        self.has_line.set(has_line);
         if left <= A::MAILBOX / 2 && !rare.choked.borrow().is_empty() {
             let choked = std::mem::take(&mut *rare.choked.borrow_mut());
             for origin in choked {
                 origin.unchoke(self.id());
             }
         }
+        let is_uncalled = has_line && !has_room;
+        self.room_wanted
+            .set(is_uncalled || !rare.choked.borrow().is_empty());
     }
 
     /// Waits until there is a letter.
@@ -262,7 +370,7 @@ impl<A: Actor> Mailbox<A> {
                 // The task's own waker never changes.
                 drop(self.waker.set(cx.waker().clone()));
             }
-            self.idle.set(true);
+            self.activity.set(Activity::Idle);
             self.release_burst();
             Poll::Pending
         })
@@ -280,15 +388,24 @@ impl<A: Actor> Mailbox<A> {
 
     /// Polls one of the actor's own handlers.
     pub(crate) fn while_handling<R>(&self, poll: impl FnOnce() -> R) -> R {
-        self.handling.set(true);
+        self.activity.set(Activity::Polling);
         let result = poll();
-        self.handling.set(false);
+        self.activity.set(Activity::Busy);
         result
     }
 
-    /// Whether the actor's own shard asked for its immediate end.
-    pub(crate) fn is_killed(&self) -> bool {
-        self.killed.get()
+    /// What ends the actor, if not a stop.
+    pub(crate) fn verdict(&self) -> Option<Verdict> {
+        self.verdict.get()
+    }
+
+    /// The actor itself, to be held for as long as a handler runs: also while it waits, for the borrow is what keeps
+    /// every other handler out.
+    #[inline]
+    pub(crate) fn state(&self) -> RefMut<'_, A> {
+        RefMut::map(self.state.borrow_mut(), |state| {
+            state.as_mut().expect("an actor stays until it ends")
+        })
     }
 
     /// No more sends; what was accepted before is still handled.
@@ -313,14 +430,21 @@ impl<A: Actor> Mailbox<A> {
     }
 
     pub(crate) fn kill(&self) {
-        if self.phase.get() == Phase::Closed || self.killed.replace(true) {
+        if self.phase.get() == Phase::Closed || self.verdict.get().is_some() {
             return;
         }
+        self.verdict.set(Some(Verdict::Killed));
         self.phase.set(Phase::Draining);
+        if self.activity.get() != Activity::AtOnce {
+            self.abort();
+        }
+    }
+
+    /// Cancels the actor's task. From inside the task this takes effect when its poll returns.
+    fn abort(&self) {
         if let Some(task) = self.task.take() {
             // Kills happen inside drops too, whose fate is not to end with this one.
             let announced = fate::current();
-            // From inside the actor itself this takes effect when its poll returns.
             task.abort();
             fate::set(announced);
         }
@@ -331,6 +455,12 @@ impl<A: Actor> Mailbox<A> {
         if let Some(rare) = self.rare.get() {
             rare.waiting.wake_all();
         }
+    }
+
+    /// Ends the actor itself. No handler runs any more: what ran was dropped before, with its borrow.
+    pub(crate) fn drop_actor(&self) {
+        let actor = self.state.take();
+        crate::life::contain(|| drop(actor));
     }
 
     /// The actor is gone: hands back everything that was accepted and not handled. Returns how many messages.
@@ -380,7 +510,7 @@ impl<A: Actor> Mailbox<A> {
             if let Some(rare) = self.rare.get()
                 && !rare.waiting.may_pass(*place)
             {
-                *place = Some(rare.waiting.join(*place, cx.waker()));
+                *place = Some(self.join_line(*place, cx));
                 return Poll::Pending;
             }
             self.stop();
@@ -389,86 +519,6 @@ impl<A: Actor> Mailbox<A> {
             self.rare().waiting.leave(ticket);
         }
         Poll::Ready(())
-    }
-}
-
-/// A message that comes the long way: undeliverable wherever it is dropped on it.
-pub(crate) struct FromOutside<A: Actor> {
-    id: ResidentId<Mailbox<A>>,
-    /// Gone once it is in the mailbox.
-    env: Option<A::Msg>,
-    place: Option<Ticket>,
-    sent: Outside,
-}
-
-impl<A: Actor> FromOutside<A> {
-    pub(crate) fn new(id: ResidentId<Mailbox<A>>, env: A::Msg, sent: Outside) -> Self {
-        Self {
-            id,
-            env: Some(env),
-            place: None,
-            sent,
-        }
-    }
-
-    /// Goes into the mailbox, on the actor's shard. If there is no room its place in line is taken at once, which keeps
-    /// such messages in order, and a task waits in it.
-    pub(crate) fn arrive(mut self) {
-        if self
-            .poll(&mut Context::from_waker(Waker::noop()))
-            .is_pending()
-        {
-            greenroom_runtime::spawn(std::future::poll_fn(move |cx| self.poll(cx))).detach();
-        }
-    }
-
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Self {
-            id,
-            env,
-            place,
-            sent,
-        } = self;
-        if let Outside::Waiting(sender) = sent
-            && sender.poll_canceled(cx).is_ready()
-        {
-            // Its sender has given up: nothing is sent.
-            if let Some(ticket) = place.take() {
-                id.visit(|mailbox| mailbox.leave(ticket));
-            }
-            crate::life::contain(|| drop(env.take()));
-            return Poll::Ready(());
-        }
-        let pushed = id.visit(|mailbox| {
-            let build = || Letter::Message(env.take().expect("built once").into());
-            mailbox.poll_push(place, cx, build)
-        });
-        match pushed {
-            Some(Poll::Pending) => return Poll::Pending,
-            Some(Poll::Ready(Ok(()))) => {
-                if let Outside::Waiting(sender) = std::mem::replace(sent, Outside::Done) {
-                    // The sender may have given up just now.
-                    let _unheard: Result<(), ()> = sender.send(());
-                }
-            }
-            // Disposed of by the drop of this value.
-            Some(Poll::Ready(Err(_))) | None => {}
-        }
-        Poll::Ready(())
-    }
-}
-
-impl<A: Actor> Drop for FromOutside<A> {
-    fn drop(&mut self) {
-        let Some(env) = self.env.take() else {
-            return;
-        };
-        if self.id.is_of_the_past() {
-            // No dead letter of the system that has the shard's number now.
-            fate::with(Fate::Stopped, || crate::life::contain(|| drop(env)));
-        } else {
-            <Mailbox<A> as Resident>::undeliverable(Parcel::Message(env));
-        }
     }
 }
 
@@ -481,6 +531,9 @@ impl<A: Actor> Resident for Mailbox<A> {
             Parcel::Message(message) => {
                 if self.phase.get() != Phase::Open {
                     return Self::undeliverable(Parcel::Message(message));
+                }
+                if self.may_handle_at_once() && origin.may_work_now() {
+                    return self.handle_at_once(message.into());
                 }
                 let len = {
                     let mut queue = self.queue.borrow_mut();
@@ -513,6 +566,7 @@ impl<A: Actor> Mailbox<A> {
         if !choked.contains(&origin) {
             choked.push(origin);
             drop(choked);
+            self.room_wanted.set(true);
             origin.choke(self.id());
         }
     }
@@ -537,8 +591,8 @@ impl<A: Actor> AnyActor for Mailbox<A> {
 }
 
 /// Puts a mailbox into the shard's tables.
-pub(crate) fn settle<A: Actor>() -> Rc<Mailbox<A>> {
-    let mailbox = Rc::new(Mailbox::new());
+pub(crate) fn settle<A: Actor>(actor: A) -> Rc<Mailbox<A>> {
+    let mailbox = Rc::new(Mailbox::new(actor));
     let id = greenroom_runtime::mesh::settle(mailbox.clone());
     mailbox.install(id);
     mailbox

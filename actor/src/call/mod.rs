@@ -1,0 +1,228 @@
+//! One builder for every call: ask, tell, try to tell, with or without a limit.
+//!
+//! A [`Call`] is lazy: it holds the arguments and, in its type, which method is meant. The message is built where it goes,
+//! in the mailbox or in the ring to the actor's shard, by code the compiler sees at the call. `send` has the way there,
+//! and [`Tell`]; `ask` waits for the answer.
+
+mod ask;
+mod send;
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+pub use self::ask::Ask;
+pub use self::send::Tell;
+use self::send::Unsent;
+use crate::actor::Actor;
+use crate::address::{Port, Refused};
+use crate::error::{CallError, SendError};
+use crate::reply::Reply;
+
+/// One message of an actor, as its calls are made. Implemented by generated code for a marker type of the method.
+pub trait Method<P: Port, M: ReplyMode, A> {
+    /// The method's name.
+    const NAME: &'static str;
+
+    /// Whether its handler has answered when it returns: it is no `async fn` and takes no [`Reply`].
+    const ANSWERS_AT_ONCE: bool;
+
+    /// The message of these arguments.
+    fn build(args: A, reply: Reply<M::Reply>) -> P::Env;
+}
+
+/// How a handler answers.
+pub trait ReplyMode {
+    /// What the handler returns.
+    type Reply: 'static;
+}
+
+/// How a handler's return value becomes the value of the call.
+pub trait Answers: ReplyMode {
+    /// What awaiting the call gives.
+    type Output;
+
+    #[doc(hidden)]
+    fn value(reply: Self::Reply) -> Self::Output;
+
+    #[doc(hidden)]
+    fn error(error: CallError) -> Self::Output;
+}
+
+/// The value as it is: awaiting gives `Result<R, CallError>`.
+#[derive(Debug)]
+pub struct Plain<R>(PhantomData<fn() -> R>);
+
+/// A `Result`, flattened: awaiting gives `Result<T, CallError<E>>`.
+#[derive(Debug)]
+pub struct Flat<R>(PhantomData<fn() -> R>);
+
+/// `std::result::Result`, under any alias.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is spelled `..Result` but is not `std::result::Result`",
+    note = "write `#[message(plain)]` to return the type unflattened"
+)]
+pub trait IsResult: 'static {
+    /// The value.
+    type Ok;
+    /// The error.
+    type Err;
+
+    #[doc(hidden)]
+    fn into_result(self) -> Result<Self::Ok, Self::Err>;
+
+    #[doc(hidden)]
+    fn is_failure(&self) -> bool;
+}
+
+impl<T: 'static, E: 'static> IsResult for Result<T, E> {
+    type Ok = T;
+    type Err = E;
+
+    fn into_result(self) -> Self {
+        self
+    }
+
+    fn is_failure(&self) -> bool {
+        self.is_err()
+    }
+}
+
+impl<R: 'static> ReplyMode for Plain<R> {
+    type Reply = R;
+}
+
+impl<R: 'static> Answers for Plain<R> {
+    type Output = Result<R, CallError>;
+
+    fn value(reply: R) -> Self::Output {
+        Ok(reply)
+    }
+
+    fn error(error: CallError) -> Self::Output {
+        Err(error)
+    }
+}
+
+impl<R: 'static> ReplyMode for Flat<R> {
+    type Reply = R;
+}
+
+impl<R: IsResult> Answers for Flat<R> {
+    type Output = Result<R::Ok, CallError<R::Err>>;
+
+    fn value(reply: R) -> Self::Output {
+        reply.into_result().map_err(CallError::Handler)
+    }
+
+    fn error(error: CallError) -> Self::Output {
+        Err(match error {
+            CallError::Handler(never) => match never {},
+            CallError::Stopped(site) => CallError::Stopped(site),
+            CallError::Killed(site) => CallError::Killed(site),
+            CallError::Panicked(site, report) => CallError::Panicked(site, report),
+            CallError::Timeout(site, timeout) => CallError::Timeout(site, timeout),
+            CallError::NoReply(site) => CallError::NoReply(site),
+        })
+    }
+}
+
+/// A call that has not been made: await it to ask, or choose another way.
+///
+/// # Examples
+/// ```
+/// use greenroom::prelude::*;
+/// use std::time::Duration;
+///
+/// struct Echo;
+///
+/// #[actor]
+/// impl Echo {
+///     pub fn echo(&self, text: String) -> String { text }
+/// }
+///
+/// let system = System::start(1)?;
+/// system.block_on(async {
+///     let echo = system.spawn_on(0, || Echo).await?;
+///     let text = || "hi".to_owned();
+///     echo.echo(text()).tell().await?;                                        // waits for room, not for the handler
+///     echo.echo(text()).try_tell()?;                                          // never waits
+///     assert_eq!(echo.echo(text()).await?, "hi");                             // asks
+///     assert_eq!(echo.echo(text()).timeout(Duration::from_secs(5)).await?, "hi");
+///     Ok::<(), greenroom::Error>(())
+/// })?;
+/// # Ok::<(), greenroom::Error>(())
+/// ```
+#[must_use = "a call does nothing until it is `.await`ed or told with `.tell()`"]
+pub struct Call<P: Port, M: ReplyMode, A, B> {
+    port: P,
+    args: A,
+    method: PhantomData<fn() -> (M, B)>,
+}
+
+impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Call<P, M, A, B> {
+    /// For generated code.
+    #[doc(hidden)]
+    #[inline]
+    pub fn new(port: P, args: A) -> Self {
+        Self {
+            port,
+            args,
+            method: PhantomData,
+        }
+    }
+
+    /// Sends without asking for the answer. The future is done when the mailbox, or the link to its shard, has accepted
+    /// the message, so a sender cannot run ahead of its actor by more than the bound.
+    ///
+    /// # Errors
+    /// The future resolves to a [`SendError`] with the arguments when the actor has stopped. On another shard that is
+    /// found out on arrival only: such a message is counted as a dead letter. An actor that tells itself something from
+    /// one of its own handlers is refused when its mailbox is full: room comes when the handler ends.
+    ///
+    /// # Cancel safety
+    /// Dropping the future before it is done sends nothing.
+    #[inline]
+    pub fn tell(self) -> Tell<P, M, A, B> {
+        Tell::new(self)
+    }
+
+    /// Sends without waiting, if the message is accepted now.
+    ///
+    /// On the actor's shard that takes room in its mailbox. To another shard it takes room in the link, which in one turn
+    /// of the calling shard accepts at most 1024 messages; a burst that is to go on waits with [`Call::tell`].
+    /// From a thread outside the system at most 4096 such messages may be on their way to a shard.
+    ///
+    /// # Errors
+    /// [`SendError`], with the arguments, when there is no room or the actor has stopped.
+    #[inline]
+    pub fn try_tell(self) -> Result<(), SendError<A>> {
+        let mut unsent = Unsent::new(self);
+        match unsent.try_tell() {
+            Ok(()) => Ok(()),
+            Err(Refused::Outside) => unsent.try_tell_outside(),
+            Err(refused) => Err(unsent.give_back(refused)),
+        }
+    }
+
+    /// Asks with a limit on the whole call, from its first poll to the answer.
+    pub fn timeout(self, limit: Duration) -> Ask<P, M, A, B> {
+        Ask::within(self, limit)
+    }
+}
+
+impl<P: Port, M: Answers, A, B: Method<P, M, A>> IntoFuture for Call<P, M, A, B> {
+    type Output = M::Output;
+    type IntoFuture = Ask<P, M, A, B>;
+
+    #[inline]
+    fn into_future(self) -> Ask<P, M, A, B> {
+        Ask::new(self)
+    }
+}
+
+impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> fmt::Debug for Call<P, M, A, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Call({}::{})", <P::Actor as Actor>::NAME, B::NAME)
+    }
+}

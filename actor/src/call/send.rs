@@ -1,0 +1,214 @@
+//! The way of a message to its mailbox.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+
+use futures_channel::oneshot;
+
+use super::{Call, Method, ReplyMode};
+use crate::actor::Actor;
+use crate::address::{Outside, Place, Port, Refused};
+use crate::error::{CallSite, SendError};
+use crate::reply::{Answer, Reply};
+
+/// A message that is not built yet, and its place in a queue.
+pub(super) struct Unsent<P: Port, M: ReplyMode, A, B> {
+    port: P,
+    /// Gone once the message was built.
+    args: Option<A>,
+    place: Place,
+    method: PhantomData<fn() -> (M, B)>,
+}
+
+impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
+    #[inline]
+    pub(super) fn new(call: Call<P, M, A, B>) -> Self {
+        Self {
+            port: call.port,
+            args: Some(call.args),
+            place: Place::None,
+            method: PhantomData,
+        }
+    }
+
+    pub(super) fn port(&self) -> P {
+        self.port
+    }
+
+    /// Whether the message was built, and so sent or on its way.
+    pub(super) fn is_sent(&self) -> bool {
+        self.args.is_none()
+    }
+
+    /// Sends a message whose answer nobody waits for.
+    #[inline]
+    pub(super) fn try_tell(&mut self) -> Result<(), Refused> {
+        let args = &mut self.args;
+        self.port.try_tell(|| B::build(take(args), Reply::none()))
+    }
+
+    #[inline]
+    pub(super) fn poll_tell(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Refused>> {
+        if matches!(self.place, Place::None) {
+            match self.try_tell() {
+                Err(Refused::Full) => {}
+                done => return Poll::Ready(done),
+            }
+        }
+        self.poll_in_line(cx, Reply::none)
+    }
+
+    /// Asks, and gets the answer, if the actor is on this shard and has nothing else to do.
+    #[inline]
+    pub(super) fn ask_at_once(&mut self) -> Option<Answer<M::Reply>> {
+        if !B::ANSWERS_AT_ONCE || !matches!(self.place, Place::None) {
+            return None;
+        }
+        let args = &mut self.args;
+        self.port.ask_at_once(|reply| B::build(take(args), reply))
+    }
+
+    /// Sends a message whose answer comes through `reply`.
+    #[inline]
+    pub(super) fn poll_ask(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut reply: impl FnMut() -> Reply<M::Reply>,
+    ) -> Poll<Result<(), Refused>> {
+        if matches!(self.place, Place::None) {
+            let args = &mut self.args;
+            match self.port.try_tell(|| B::build(take(args), reply())) {
+                Err(Refused::Full) => {}
+                done => return Poll::Ready(done),
+            }
+        }
+        self.poll_in_line(cx, reply)
+    }
+
+    /// Waits for room, and for its turn.
+    #[cold]
+    fn poll_in_line(
+        &mut self,
+        cx: &mut Context<'_>,
+        reply: impl FnOnce() -> Reply<M::Reply>,
+    ) -> Poll<Result<(), Refused>> {
+        let Self { args, place, .. } = self;
+        self.port
+            .poll_send(place, cx, || B::build(take(args), reply()))
+    }
+
+    pub(super) fn send_outside(
+        &mut self,
+        reply: Reply<M::Reply>,
+        sent: Outside,
+    ) -> Result<(), Refused> {
+        self.port
+            .send_outside(B::build(take(&mut self.args), reply), sent)
+    }
+
+    #[cold]
+    pub(super) fn try_tell_outside(mut self) -> Result<(), SendError<A>> {
+        let Some(pass) = self.port.id().enter_outside() else {
+            return Err(self.give_back(Refused::Full));
+        };
+        let sent = self.send_outside(Reply::none(), Outside::Pass(pass));
+        sent.map_err(|refused| self.give_back(refused))
+    }
+
+    #[cold]
+    pub(super) fn give_back(&mut self, refused: Refused) -> SendError<A> {
+        SendError {
+            site: self.site(),
+            full: refused == Refused::Full,
+            args: self.args.take(),
+        }
+    }
+
+    #[cold]
+    pub(super) fn site(&self) -> CallSite {
+        let id = self.port.id();
+        CallSite {
+            actor: <P::Actor as Actor>::NAME,
+            method: B::NAME,
+            shard: id.place(),
+            number: id.number(),
+        }
+    }
+}
+
+#[inline]
+fn take<A>(args: &mut Option<A>) -> A {
+    args.take().expect("a message is built once")
+}
+
+impl<P: Port, M: ReplyMode, A, B> Drop for Unsent<P, M, A, B> {
+    #[inline]
+    fn drop(&mut self) {
+        if !matches!(self.place, Place::None) {
+            self.place.leave(self.port.id());
+        }
+    }
+}
+
+/// The future of [`Call::tell`].
+#[must_use = "a message is sent when the future is awaited"]
+pub struct Tell<P: Port, M: ReplyMode, A, B> {
+    call: Unsent<P, M, A, B>,
+    /// From outside: resolves when the message is in the mailbox.
+    outside: Option<oneshot::Receiver<()>>,
+}
+
+impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Tell<P, M, A, B> {
+    #[inline]
+    pub(super) fn new(call: Call<P, M, A, B>) -> Self {
+        Self {
+            call: Unsent::new(call),
+            outside: None,
+        }
+    }
+
+    /// The way of a thread that is no shard of the actor's system.
+    #[cold]
+    fn poll_outside(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<A>>> {
+        if self.outside.is_none() {
+            let (sent, waiting) = oneshot::channel();
+            let sent = Outside::Waiting(sent);
+            if let Err(refused) = self.call.send_outside(Reply::none(), sent) {
+                return Poll::Ready(Err(self.call.give_back(refused)));
+            }
+            self.outside = Some(waiting);
+        }
+        let waiting = self.outside.as_mut().expect("set just now or before");
+        pin!(waiting)
+            .poll(cx)
+            .map(|sent| sent.map_err(|_| self.call.give_back(Refused::Stopped)))
+    }
+}
+
+impl<P: Port, M: ReplyMode, A, B> Unpin for Tell<P, M, A, B> {}
+
+impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Future for Tell<P, M, A, B> {
+    type Output = Result<(), SendError<A>>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        if this.outside.is_some() {
+            return this.poll_outside(cx);
+        }
+        match this.call.poll_tell(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Ok(())) => Poll::Ready(Ok(())),
+            Poll::Ready(Err(Refused::Outside)) => this.poll_outside(cx),
+            Poll::Ready(Err(refused)) => Poll::Ready(Err(this.call.give_back(refused))),
+        }
+    }
+}
+
+impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> fmt::Debug for Tell<P, M, A, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tell({})", self.call.site())
+    }
+}

@@ -1,0 +1,89 @@
+//! The way into a mailbox from a thread that is no shard of the system.
+
+use std::task::{Context, Poll, Waker};
+
+use greenroom_runtime::mesh::{Resident, ResidentId, Ticket};
+
+use super::{Mailbox, Parcel};
+use crate::actor::Actor;
+use crate::address::Outside;
+use crate::fate::{self, Fate};
+
+/// A message that comes the long way: undeliverable wherever it is dropped on it.
+pub(crate) struct FromOutside<A: Actor> {
+    id: ResidentId<Mailbox<A>>,
+    /// Gone once it is in the mailbox.
+    env: Option<A::Msg>,
+    place: Option<Ticket>,
+    sent: Outside,
+}
+
+impl<A: Actor> FromOutside<A> {
+    pub(crate) fn new(id: ResidentId<Mailbox<A>>, env: A::Msg, sent: Outside) -> Self {
+        Self {
+            id,
+            env: Some(env),
+            place: None,
+            sent,
+        }
+    }
+
+    /// Goes into the mailbox, on the actor's shard. If there is no room its place in line is taken at once, which keeps
+    /// such messages in order, and a task waits in it.
+    pub(crate) fn arrive(mut self) {
+        if self
+            .poll(&mut Context::from_waker(Waker::noop()))
+            .is_pending()
+        {
+            greenroom_runtime::spawn(std::future::poll_fn(move |cx| self.poll(cx))).detach();
+        }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Self {
+            id,
+            env,
+            place,
+            sent,
+        } = self;
+        if let Outside::Waiting(sender) = sent
+            && sender.poll_canceled(cx).is_ready()
+        {
+            // Its sender has given up: nothing is sent.
+            if let Some(ticket) = place.take() {
+                id.visit(|mailbox| mailbox.leave(ticket));
+            }
+            crate::life::contain(|| drop(env.take()));
+            return Poll::Ready(());
+        }
+        let pushed = id.visit(|mailbox| {
+            mailbox.poll_push(place, cx, || env.take().expect("built once").into())
+        });
+        match pushed {
+            Some(Poll::Pending) => return Poll::Pending,
+            Some(Poll::Ready(Ok(()))) => {
+                if let Outside::Waiting(sender) = std::mem::replace(sent, Outside::Done) {
+                    // The sender may have given up just now.
+                    let _unheard: Result<(), ()> = sender.send(());
+                }
+            }
+            // Disposed of by the drop of this value.
+            Some(Poll::Ready(Err(_))) | None => {}
+        }
+        Poll::Ready(())
+    }
+}
+
+impl<A: Actor> Drop for FromOutside<A> {
+    fn drop(&mut self) {
+        let Some(env) = self.env.take() else {
+            return;
+        };
+        if self.id.is_of_the_past() {
+            // No dead letter of the system that has the shard's number now.
+            fate::with(Fate::Stopped, || crate::life::contain(|| drop(env)));
+        } else {
+            <Mailbox<A> as Resident>::undeliverable(Parcel::Message(env));
+        }
+    }
+}
