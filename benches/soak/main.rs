@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use greenroom_runtime::{Builder, Handle, RemoteJoinHandle, ShardId};
+use greenroom_runtime::{Backend, Builder, Handle, RemoteJoinHandle, ShardId};
 
 use check::{Baseline, ProcessCounts};
 use work::{Place, Totals};
@@ -34,13 +34,16 @@ struct Options {
     time: Duration,
     seed: u64,
     shards: Option<usize>,
+    backend: Backend,
 }
 
 fn main() -> ExitCode {
     let options = match options(std::env::args().skip(1)) {
         Ok(options) => options,
         Err(text) => {
-            eprintln!("{text}\nusage: soak [--seconds N] [--seed N] [--shards N]");
+            eprintln!(
+                "{text}\nusage: soak [--seconds N] [--seed N] [--shards N] [--backend io_uring|epoll]"
+            );
             return ExitCode::from(2);
         }
     };
@@ -52,7 +55,7 @@ fn main() -> ExitCode {
         let shards = options
             .shards
             .unwrap_or(1 + usize::from(seed.to_le_bytes()[0] % 4));
-        match round(seed, shards, time) {
+        match round(&options, seed, shards, time) {
             Ok(totals) => println!("seed {seed}, {shards} shards: {totals}"),
             Err(failures) => {
                 println!("seed {seed}, {shards} shards: failed");
@@ -72,9 +75,18 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, Strin
         time: Duration::from_secs(10),
         seed: 0,
         shards: None,
+        backend: Backend::Auto,
     };
     while let Some(name) = arguments.next() {
-        let value = arguments.next().ok_or(format!("{name} needs a number"))?;
+        let value = arguments.next().ok_or(format!("{name} needs a value"))?;
+        if name == "--backend" {
+            options.backend = match value.as_str() {
+                "io_uring" => Backend::IoUring,
+                "epoll" => Backend::Epoll,
+                _ => return Err(format!("there is no backend {value}")),
+            };
+            continue;
+        }
         let number: u64 = value
             .parse()
             .map_err(|_| format!("{name} needs a number, not {value}"))?;
@@ -99,11 +111,17 @@ fn silence_wanted_panics() {
 }
 
 /// One runtime from start to end. What is wrong at its end is returned.
-fn round(seed: u64, shards: usize, time: Duration) -> Result<Arc<Totals>, Vec<String>> {
+fn round(
+    options: &Options,
+    seed: u64,
+    shards: usize,
+    time: Duration,
+) -> Result<Arc<Totals>, Vec<String>> {
     let dir = std::env::temp_dir().join(format!("greenroom-soak-{}-{seed}", std::process::id()));
     std::fs::create_dir_all(&dir).map_err(|error| vec![error.to_string()])?;
     let before = ProcessCounts::now();
-    let runtime = Builder::new().shards(shards).seed(seed).pin(false).start();
+    let runtime = Builder::new().shards(shards).seed(seed).pin(false);
+    let runtime = runtime.backend(options.backend).start();
     let runtime = runtime.map_err(|error| vec![error.to_string()])?;
     let baseline = Baseline::of(&runtime);
 

@@ -111,7 +111,6 @@ fn a_dropped_wait_for_an_entry_loses_none() {
             assert!(found.insert(entry.file_name().to_owned()));
         }
         assert_eq!(found.len(), 600);
-        assert!(dropped > 0, "batches come from the pool");
     });
 }
 

@@ -412,6 +412,8 @@ impl File {
 
     /// Closes the file, after the end of operations that were cancelled.
     ///
+    /// Whoever forgets the future of an operation (`mem::forget`) instead of dropping it makes this wait for ever.
+    ///
     /// # Errors
     ///
     /// What the system reports; the file is closed all the same. Some file systems report here what went wrong with
