@@ -70,6 +70,7 @@ pub use self::tcp_listener::TcpListener;
 pub use self::tcp_stream::TcpStream;
 pub use self::udp::UdpSocket;
 pub use self::unix::{
-    DescriptorsLost, PeerCred, ToUnixAddr, UnixDatagram, UnixListener, UnixStream,
+    DescriptorsLost, PeerCred, ToUnixAddr, UnixDatagram, UnixListener, UnixSeqpacket,
+    UnixSeqpacketListener, UnixStream,
 };
 pub use self::zero_copy::Returning;

@@ -5,4 +5,5 @@ mod migrate;
 mod support;
 mod udp;
 mod unix_datagram;
+mod unix_seqpacket;
 mod unix_stream;

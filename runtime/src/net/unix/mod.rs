@@ -5,6 +5,7 @@ mod credentials;
 mod datagram;
 mod descriptors;
 mod listener;
+mod seqpacket;
 mod stream;
 
 pub use self::address::ToUnixAddr;
@@ -12,4 +13,5 @@ pub use self::credentials::PeerCred;
 pub use self::datagram::UnixDatagram;
 pub use self::descriptors::DescriptorsLost;
 pub use self::listener::UnixListener;
+pub use self::seqpacket::{UnixSeqpacket, UnixSeqpacketListener};
 pub use self::stream::UnixStream;
