@@ -15,8 +15,8 @@ use blank::blank_text;
 /// Files that may contain the keyword `unsafe`, and what for. Adding one is a decision about safety: keep it small.
 const UNSAFE_FILES: &str = "
 benches/messages.rs: counts what the allocator is asked for
-runtime/src/fs/aligned.rs: owns memory of a chosen alignment
 benches/peers/src/bin/raw.rs: a server on io_uring without a runtime, to measure against
+runtime/src/fs/aligned.rs: owns memory of a chosen alignment
 runtime/src/inject/queue.rs: owns nodes from push to drain
 runtime/src/mesh/at_once.rs: writes answers into frames further down the stack
 runtime/src/mesh/cross.rs: asserts `Send` for what was proved `Send` when it was wrapped
@@ -70,6 +70,7 @@ runtime/src/sys.rs: the only libc calls outside of the ring
 runtime/src/task/join.rs: names the output type of an erased task
 runtime/src/task/raw.rs: owns the task's allocation
 runtime/src/task/waker.rs: builds a waker whose data word is an id
+runtime/tests/net_hostile.rs: test: sets limits and timers, closes descriptors behind the back of their owners
 runtime/tests/support/limits.rs: test: gives up rights
 runtime/tests/support/refusals.rs: test: installs seccomp filters
 ";
