@@ -18,4 +18,5 @@ pages! {
     sharding "../book/src/tutorial/sharding.md"
     server "../book/src/tutorial/server.md"
     io_uring_refused "../book/src/how-to/io-uring-refused.md"
+    see_inside "../book/src/how-to/see-inside.md"
 }

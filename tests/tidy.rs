@@ -111,6 +111,8 @@ const DEPENDENCIES: [(&str, &[&str]); 3] = [
             "libc",
             "loom",
             "mio",
+            "serde",
+            "serde_json",
             "signal-hook",
             "slab",
             "socket2",

@@ -8,6 +8,7 @@ use crate::blocking::pool::PoolConfig;
 use crate::error::StartError;
 use crate::launch;
 use crate::observe::hooks::Hooks;
+use crate::observe::watchdog::StallHook;
 use crate::ring::{Backend, RingConfig};
 use crate::runtime::Runtime;
 use crate::shard::ShardId;
@@ -39,6 +40,8 @@ pub struct Builder {
     pub(crate) blocking: PoolConfig,
     pub(crate) on_shard_start: Option<StartHook>,
     pub(crate) hooks: Hooks,
+    pub(crate) watchdog: Option<Duration>,
+    pub(crate) on_stall: Option<StallHook>,
 }
 
 /// Called on each shard before any of them runs.
@@ -69,6 +72,8 @@ impl Builder {
             blocking: PoolConfig::default(),
             on_shard_start: None,
             hooks: Hooks::default(),
+            watchdog: None,
+            on_stall: None,
         }
     }
 
@@ -230,6 +235,7 @@ impl fmt::Debug for Builder {
             .field("lifo_slot", &self.lifo_slot)
             .field("seed", &self.seed)
             .field("float_lane", &self.float_lane)
+            .field("watchdog", &self.watchdog)
             .field("blocking", &self.blocking)
             .finish_non_exhaustive()
     }

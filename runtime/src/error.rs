@@ -27,6 +27,7 @@ pub(crate) enum StartErrorKind {
         bytes: usize,
     },
     Thread(io::Error),
+    Watchdog(io::Error),
     Pin {
         cpu: usize,
         source: io::Error,
@@ -122,6 +123,9 @@ impl fmt::Display for StartError {
             StartErrorKind::Thread(_) => f.write_str(
                 "its thread could not be made; raise the limit on processes (ulimit -u)",
             ),
+            StartErrorKind::Watchdog(_) => f.write_str(
+                "the watchdog's thread could not be made; raise the limit on processes (ulimit -u)",
+            ),
             StartErrorKind::Pin { cpu, .. } => {
                 write!(
                     f,
@@ -159,7 +163,9 @@ impl fmt::Debug for StartError {
 impl std::error::Error for StartError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.kind {
-            StartErrorKind::Thread(error) | StartErrorKind::Doorbell(error) => Some(error),
+            StartErrorKind::Thread(error)
+            | StartErrorKind::Watchdog(error)
+            | StartErrorKind::Doorbell(error) => Some(error),
             StartErrorKind::Pin { source, .. } => Some(source),
             StartErrorKind::Backend(error) => std::error::Error::source(error),
             _ => None,

@@ -10,12 +10,15 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 
+use crossbeam_deque::Worker;
+
 use crate::blocking::pool::{Pool, PoolConfig};
 use crate::builder::{Builder, StartHook};
 use crate::error::{StartError, StartErrorKind};
-use crate::float::board::Board;
+use crate::float::board::{Board, Work};
 use crate::mesh::team::Team;
 use crate::observe::hooks::ShardMoment;
+use crate::observe::watchdog::Watchdog;
 use crate::ring::{AnyBackend, Backend, BackendError, BufferPoolConfig, Effects, RingConfig};
 use crate::runtime::Runtime;
 use crate::shard::registry::Lease;
@@ -74,10 +77,7 @@ pub(crate) fn start(builder: &Builder) -> Result<Runtime, StartError> {
         ));
     }
     let leases = lease(count)?;
-    let numbers = leases.iter().map(Lease::number).collect();
-    let pool = pool(builder, &cpus);
-    let (board, lanes) = Board::new(count, builder.float_lane);
-    let team = Arc::new(Team::new(numbers, builder.link_bytes, pool, board));
+    let (team, lanes) = team(builder, &leases, &cpus);
     let mut ring = builder.ring.clone();
     ring.worker_cpus.clone_from(&cpus);
     ring.pool = recv_buffers(builder)?;
@@ -111,7 +111,7 @@ pub(crate) fn start(builder: &Builder) -> Result<Runtime, StartError> {
             return Err(error);
         }
     }
-    crew.start(team)
+    crew.start(&team, || watchdog(builder, &team))
 }
 
 /// The threads of a runtime that is being started.
@@ -157,7 +157,13 @@ impl Crew {
     }
 
     /// Leads all threads through the stages, or none.
-    fn start(self, team: Arc<Team>) -> Result<Runtime, StartError> {
+    ///
+    /// `watch` starts the watchdog, when the shards are about to run.
+    fn start(
+        self,
+        team: &Arc<Team>,
+        watch: impl FnOnce() -> Result<Option<Watchdog>, StartError>,
+    ) -> Result<Runtime, StartError> {
         let refused = match self.hear() {
             Ok(heard) => heard.refused,
             Err(failure) => {
@@ -169,15 +175,17 @@ impl Crew {
             None => Go::Make,
             Some(_) => Go::MakeOnEpoll,
         });
-        let backend = match self.hear() {
-            Ok(heard) => heard.backend,
+        let made = self.hear().and_then(|heard| Ok((heard.backend, watch()?)));
+        let (backend, watchdog) = match made {
+            Ok(made) => made,
             Err(failure) => {
                 self.dismiss();
                 return Err(failure);
             }
         };
         self.tell_all(|| Go::Run);
-        Ok(Runtime::new(team, self.threads, backend, refused))
+        let (team, threads) = (team.clone(), self.threads);
+        Ok(Runtime::new(team, threads, watchdog, backend, refused))
     }
 
     /// Hears from every thread; the first failure counts.
@@ -220,6 +228,31 @@ impl Crew {
             // A failed start has reported its cause; a panic on the way out adds nothing to it.
             drop(thread.join());
         }
+    }
+}
+
+/// What the shards have in common, and the lane of each.
+fn team(builder: &Builder, leases: &[Lease], cpus: &[usize]) -> (Arc<Team>, Vec<Worker<Work>>) {
+    let numbers = leases.iter().map(Lease::number).collect();
+    let (board, lanes) = Board::new(leases.len(), builder.float_lane);
+    let pulses = match builder.watchdog {
+        Some(_) => leases.iter().map(|_| Arc::default()).collect(),
+        None => Box::default(),
+    };
+    let pool = pool(builder, cpus);
+    let team = Team::new(numbers, builder.link_bytes, pool, board, pulses);
+    (Arc::new(team), lanes)
+}
+
+/// Starts the watchdog if one was asked for.
+fn watchdog(builder: &Builder, team: &Arc<Team>) -> Result<Option<Watchdog>, StartError> {
+    let Some(limit) = builder.watchdog else {
+        return Ok(None);
+    };
+    let name = format!("{}-watchdog", builder.thread_name);
+    match Watchdog::start(team.clone(), name, limit, builder.on_stall.clone()) {
+        Ok(watchdog) => Ok(Some(watchdog)),
+        Err(error) => Err(StartError::new(StartErrorKind::Watchdog(error))),
     }
 }
 

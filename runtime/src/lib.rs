@@ -35,7 +35,7 @@ mod inject;
 mod launch;
 pub mod mesh;
 pub mod net;
-mod observe;
+pub mod observe;
 mod primitives;
 pub mod process;
 mod ring;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::block_on;
 use crate::blocking::{self, BlockingCounts, BlockingHandle};
 use crate::mesh::team::Team;
+use crate::observe::watchdog::Watchdog;
 use crate::ring::BackendError;
 use crate::shard::{ShardId, context};
 use crate::task::{self, RemoteJoinHandle};
@@ -30,6 +31,7 @@ const JOBS_LIMIT: Duration = Duration::from_secs(5);
 pub struct Runtime {
     handle: Handle,
     threads: Vec<thread::JoinHandle<()>>,
+    watchdog: Option<Watchdog>,
     backend: &'static str,
     backend_reason: Option<BackendError>,
 }
@@ -66,12 +68,14 @@ impl Runtime {
     pub(crate) fn new(
         team: Arc<Team>,
         threads: Vec<thread::JoinHandle<()>>,
+        watchdog: Option<Watchdog>,
         backend: &'static str,
         backend_reason: Option<BackendError>,
     ) -> Self {
         Self {
             handle: Handle { team },
             threads,
+            watchdog,
             backend,
             backend_reason,
         }
@@ -180,6 +184,9 @@ impl Runtime {
         );
         let team = &self.handle.team;
         team.stop(None);
+        if let Some(watchdog) = self.watchdog.take() {
+            watchdog.stop();
+        }
         let mut failure = None;
         for thread in self.threads.drain(..) {
             if let Err(payload) = thread.join() {
@@ -320,6 +327,10 @@ impl Handle {
     /// Whether the calling thread is a shard of this runtime.
     pub(crate) fn is_own_shard(&self) -> bool {
         context::with(|shard| Arc::ptr_eq(shard.team(), &self.team)) == Some(true)
+    }
+
+    pub(crate) fn team_arc(&self) -> &Arc<Team> {
+        &self.team
     }
 
     pub(crate) fn team(&self) -> &Team {

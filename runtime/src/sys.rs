@@ -182,6 +182,12 @@ pub(crate) fn send_now(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize
     usize::try_from(count).map_err(|_| io::Error::last_os_error())
 }
 
+/// The kernel's number of the calling thread.
+pub(crate) fn thread_id() -> i32 {
+    // SAFETY: takes no arguments, and cannot fail.
+    unsafe { libc::gettid() }
+}
+
 /// Nanoseconds of the monotonic clock.
 pub(crate) fn monotonic_ns() -> u64 {
     let mut now = libc::timespec {

@@ -79,6 +79,7 @@ struct State {
 
 /// What a blocking pool has in hand, and has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct BlockingCounts {
     /// Threads that were started and have not ended.

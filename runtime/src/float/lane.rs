@@ -29,6 +29,7 @@ pub(crate) struct Lane {
 
 /// What became of work that may move. Counted from the start of the shard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct FloatCounts {
     /// Pieces of work submitted here.

@@ -17,6 +17,7 @@ use std::task::{Context, Poll};
 use super::record::{Record, Spilled, push};
 use super::ring::Producer;
 use super::wait::{Ticket, WaitList};
+use crate::observe::LinkSample;
 use crate::shard::{Shard, ShardId, ShardNumber};
 
 /// Why a message was not accepted.
@@ -119,6 +120,17 @@ impl Link {
             choked: BTreeMap::new(),
             tickets: 0,
         }
+    }
+
+    /// What is held up on the way to the peer; `None` if nothing was ever sent.
+    pub(crate) fn sample(&self) -> Option<LinkSample> {
+        self.producer.as_ref()?;
+        Some(LinkSample {
+            to: self.peer,
+            spilled: self.spill.len(),
+            waiting: self.waiting.len(),
+            choked: self.choked.values().filter(|choked| choked.paused).count(),
+        })
     }
 
     /// Writes a record into the ring if nothing older waits for it.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::ring::RingShared;
 use crate::blocking::pool::Pool;
 use crate::float::board::Board;
+use crate::observe::pulse::Pulse;
 use crate::shard::registry::{self, SharedShard};
 use crate::shard::{SHARD_NUMBER_COUNT, ShardId, ShardNumber};
 
@@ -22,6 +23,8 @@ pub(crate) struct Team {
     blocking: Arc<Pool>,
     /// Work that may move between the shards.
     board: Board,
+    /// What each shard shows while it is busy; empty if nobody watches.
+    pulses: Box<[Arc<Pulse>]>,
     stopping: AtomicU8,
     /// How many shards have dropped their tasks and finished their I/O.
     quiet: AtomicUsize,
@@ -37,6 +40,7 @@ impl Team {
         link_bytes: usize,
         blocking: Pool,
         board: Board,
+        pulses: Box<[Arc<Pulse>]>,
     ) -> Self {
         let mut places = vec![u16::MAX; usize::from(SHARD_NUMBER_COUNT)].into_boxed_slice();
         for (place, number) in (0_u16..).zip(&numbers) {
@@ -52,6 +56,7 @@ impl Team {
             link_bytes,
             blocking: Arc::new(blocking),
             board,
+            pulses,
             stopping: AtomicU8::new(0),
             quiet: AtomicUsize::new(0),
             leaked: AtomicUsize::new(0),
@@ -76,6 +81,10 @@ impl Team {
     pub(crate) fn shared(&self, shard: ShardId) -> &'static SharedShard {
         registry::shared(self.numbers[shard.index()])
             .expect("the shards of a team hold their numbers")
+    }
+
+    pub(crate) fn pulse(&self, shard: ShardId) -> Option<&Arc<Pulse>> {
+        self.pulses.get(shard.index())
     }
 
     pub(crate) fn board(&self) -> &Board {

@@ -56,6 +56,11 @@ impl WaitList {
         self.waiting.borrow().is_empty()
     }
 
+    /// How many wait.
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.borrow().len()
+    }
+
     /// Takes a place at the back, or keeps the one held, to be woken through the waker.
     pub fn join(&self, ticket: Option<Ticket>, waker: &Waker) -> Ticket {
         let ticket = ticket.unwrap_or_else(|| Ticket(self.next.replace(self.next.get() + 1)));

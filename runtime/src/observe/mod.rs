@@ -1,5 +1,21 @@
 //! Seeing inside: what a running system tells about itself, and to whom.
 //!
-//! * [`hooks`]: functions of the user's, called at certain moments.
+//! * [`Metrics`] and [`Dump`]: what all shards count, and what they are at, on request. Shards answer between two tasks;
+//!   one that does not answer in time is left out, and named.
+//! * [`Stall`]: what the watchdog reports of a shard that does not come round its loop.
+//! * Hooks, see the methods of [`Builder`](crate::Builder): functions of the user's, called at certain moments.
+//!
+//! Nothing of it costs more than a branch while it is not used.
 
 pub(crate) mod hooks;
+
+mod dump;
+mod gather;
+mod metrics;
+pub(crate) mod pulse;
+pub(crate) mod watchdog;
+
+pub use dump::{Dump, ShardDump, ShardState, TaskDump, TaskState};
+pub use metrics::{LinkSample, Metrics, ShardNumbers, ShardSample};
+pub use pulse::RunningTask;
+pub use watchdog::Stall;

@@ -13,6 +13,7 @@ use super::op::{Effects, Operation, Outcome};
 use super::ops::doorbell::{DoorbellPoll, DoorbellRead};
 use super::payload::Garbage;
 use super::pool::{BufferPool, BufferPoolConfig};
+use crate::task::TaskId;
 
 /// The most often one turn enters the kernel. Each enter takes a queue full of entries and runs about twenty deferred
 /// completions; what is left after this many waits for the next turn, so that tasks are not kept waiting.
@@ -225,6 +226,11 @@ impl Driver {
     /// The number of operations that are queued or with the kernel. Exact, and includes the doorbell.
     pub(crate) fn live_ops(&self) -> usize {
         self.inflight.live()
+    }
+
+    /// Tells of every operation that has not ended: its name, and the task that waits for it.
+    pub(crate) fn each_operation(&self, tell: impl FnMut(&'static str, Option<TaskId>)) {
+        self.inflight.each(tell);
     }
 
     /// What the kernel still has. Its memory and descriptors are leaked when the driver is dropped.

@@ -17,6 +17,7 @@ pub(crate) use super::key::{Key, Polled};
 use super::op::{Completion, Effects, Flags, OpId, Operation, Outcome, Pace, Token};
 use super::payload::{Garbage, Payload};
 use super::record::{List, NONE, PAGE_SLOTS, PAGE_SLOTS_U32, Page, Request, Slot, State, slot_of};
+use crate::task::{TaskId, woken_task};
 
 /// All operations of one driver.
 pub(crate) struct Inflight {
@@ -352,6 +353,18 @@ impl Inflight {
             .flat_map(Page::slots)
             .filter(|slot| slot.state.get().in_kernel())
             .map(|slot| slot.vtable.get().name)
+    }
+
+    /// Tells of every operation that has not ended: its name, and the task that waits for it.
+    pub(crate) fn each(&self, mut tell: impl FnMut(&'static str, Option<TaskId>)) {
+        let slots = self.pages.iter().flat_map(Page::slots);
+        for slot in slots.filter(|slot| !matches!(slot.state.get(), State::Free | State::Done)) {
+            // Taken out and put back: cloning it may be anyone's code.
+            let waker = slot.waker.take();
+            let task = waker.as_ref().and_then(woken_task);
+            slot.waker.set(waker);
+            tell(slot.vtable.get().name, task);
+        }
     }
 
     fn finish(&mut self, index: u32, effects: &mut Effects) {

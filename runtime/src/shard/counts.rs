@@ -6,6 +6,7 @@ use super::{Shard, ShardId, context};
 
 /// What a shard has in hand, and has seen so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ShardCounts {
     /// Tasks that have not ended.
@@ -38,20 +39,7 @@ impl ShardCounts {
     /// ```
     #[must_use]
     pub fn current() -> Option<Self> {
-        context::with(|shard| {
-            let driver = shard.driver.borrow();
-            let (pool_total, pool_free) = driver.pool_counts();
-            Self {
-                pool_total,
-                pool_free,
-                tasks: shard.tasks.borrow().len(),
-                timers: shard.timers.borrow().len(),
-                open_replies: shard.replies.borrow().open(),
-                live_operations: driver.live_ops(),
-                enters: shard.counters.enters.get(),
-                stray_panics: shard.stray_panics.get(),
-            }
-        })
+        context::with(Shard::counts)
     }
 }
 
@@ -80,4 +68,21 @@ pub fn current_shard() -> Option<ShardId> {
 pub fn extension<T: 'static>(make: impl FnOnce() -> T) -> Rc<T> {
     context::with(|shard| shard.extension(make))
         .unwrap_or_else(|| panic!("shard state was asked for on a thread that is no shard"))
+}
+
+impl Shard {
+    pub(crate) fn counts(&self) -> ShardCounts {
+        let driver = self.driver.borrow();
+        let (pool_total, pool_free) = driver.pool_counts();
+        ShardCounts {
+            pool_total,
+            pool_free,
+            tasks: self.tasks.borrow().len(),
+            timers: self.timers.borrow().len(),
+            open_replies: self.replies.borrow().open(),
+            live_operations: driver.live_ops(),
+            enters: self.counters.enters.get(),
+            stray_panics: self.stray_panics.get(),
+        }
+    }
 }

@@ -10,6 +10,7 @@ use std::fmt;
 /// assert_eq!(ShardId::from(3).index(), 3);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct ShardId(u16);
 
 impl ShardId {

@@ -51,6 +51,7 @@ pub(crate) struct Counters {
 /// # Ok::<(), greenroom_runtime::StartError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ShardMetrics {
     /// Turns of the loop.
@@ -92,7 +93,7 @@ impl ShardMetrics {
 }
 
 impl Shard {
-    fn metrics(&self) -> ShardMetrics {
+    pub(crate) fn metrics(&self) -> ShardMetrics {
         let counters = &self.counters;
         ShardMetrics {
             turns: counters.turns.get(),

@@ -51,6 +51,7 @@ use crate::mesh::resident::Residents;
 use crate::mesh::ring::Consumer;
 use crate::mesh::team::Team;
 use crate::observe::hooks::Hooks;
+use crate::observe::pulse::Pulse;
 use crate::ring::{AnyBackend, Driver, RingConfig};
 use crate::rng::Rng;
 use crate::sys;
@@ -84,6 +85,8 @@ pub(crate) struct Shard {
     /// This shard's end of the float lane.
     float: Lane,
     hooks: Option<Box<Hooks>>,
+    /// What others see of this shard while it is busy, if anyone watches.
+    pulse: Option<Arc<Pulse>>,
     /// Peers with something to publish, or with someone waiting for room.
     touched: RefCell<Vec<ShardId>>,
     residents: RefCell<Residents>,
@@ -150,6 +153,10 @@ impl Shard {
         if !config.lifo_slot {
             tasks.forgo_slot();
         }
+        let pulse = config.team.pulse(config.id).cloned();
+        if let Some(pulse) = &pulse {
+            pulse.set_thread(sys::thread_id());
+        }
         let clock = Clock::Monotonic;
         let now_ns = clock.now_ns();
         Ok(Self {
@@ -157,6 +164,7 @@ impl Shard {
             links: links.collect(),
             float: Lane::new(config.lane),
             hooks: config.hooks,
+            pulse,
             team: config.team,
             doorbell: Some(doorbell),
             doorbell_leaked: Cell::new(false),

@@ -97,6 +97,9 @@ impl Shard {
                 }
                 std::hint::spin_loop();
             }
+            if let Some(pulse) = self.pulse() {
+                pulse.beat();
+            }
             if self.clock.now_ns() - start_ns >= limit_ns {
                 return false;
             }

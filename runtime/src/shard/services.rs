@@ -17,11 +17,21 @@ use crate::mesh::resident::Residents;
 use crate::mesh::ring::Producer;
 use crate::mesh::team::Team;
 use crate::observe::hooks::{Hooks, TaskMoment};
+use crate::observe::pulse::Pulse;
 use crate::ring::Driver;
 use crate::rng::Rng;
 use crate::task::coop::Budget;
-use crate::task::{Cleared, Id, JoinHandle, Origin, TaskRef, new_task};
+use crate::task::{Cleared, Id, Info, JoinHandle, Origin, TaskRef, new_task};
 use crate::time::Timers;
+
+/// How a task stands with its shard.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing {
+    /// It is queued to be polled.
+    pub(crate) ready: bool,
+    /// When it was spawned, by the shard's clock.
+    pub(crate) born_ns: u64,
+}
 
 /// What the rest of the runtime asks of the current shard.
 impl Shard {
@@ -49,6 +59,23 @@ impl Shard {
     #[inline]
     pub(crate) fn hooks(&self) -> Option<&Hooks> {
         self.hooks.as_deref()
+    }
+
+    /// What the shard shows while it is busy, if anyone watches.
+    #[inline]
+    pub(crate) fn pulse(&self) -> Option<&Pulse> {
+        self.pulse.as_deref()
+    }
+
+    /// Tells of each task that is not running.
+    pub(crate) fn each_task(&self, mut tell: impl FnMut(Info<'_>, Standing)) {
+        for (task, ready) in self.tasks.borrow().each() {
+            let standing = Standing {
+                ready,
+                born_ns: task.born_ns(),
+            };
+            tell(task.info(self.id), standing);
+        }
     }
 
     pub(crate) fn float(&self) -> &Lane {
@@ -175,7 +202,7 @@ impl Shard {
             }
         };
         let class = origin.class;
-        let (mut listed, handle) = new_task(id, origin, future);
+        let (mut listed, handle) = new_task(id, origin, self.now_ns.get(), future);
         let handle = JoinHandle::new(handle);
         if self.closing.get() {
             self.drop_future(&mut listed);
@@ -186,6 +213,9 @@ impl Shard {
         let generation = id.task().generation();
         self.shared().wakes.set_generation(slot, generation);
         self.tasks.borrow_mut().insert(listed, class);
+        if let Some(pulse) = self.pulse() {
+            pulse.note_spawn(&handle.info(self.id));
+        }
         self.hook_task(TaskMoment::Spawn, |shard| handle.info(shard));
         handle
     }

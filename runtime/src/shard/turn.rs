@@ -41,6 +41,9 @@ impl Shard {
         let mut turns_since_enter = 0;
         let mut rest = Rest::Awake;
         while !self.team.is_stopping() {
+            if let Some(pulse) = self.pulse() {
+                pulse.beat();
+            }
             let found = self.take_turn(inbound);
             self.account_for(rest, found);
             rest = Rest::Awake;
@@ -227,8 +230,14 @@ impl Shard {
         let waker = task_waker(task.id());
         self.hook_task(TaskMoment::BeforePoll, |shard| task.info(shard));
         self.running.set(Some(task.unique_id()));
+        if let Some(pulse) = self.pulse() {
+            pulse.enter(task.id());
+        }
         let ended = task.poll(&mut Context::from_waker(&waker));
         self.running.set(None);
+        if let Some(pulse) = self.pulse() {
+            pulse.beat();
+        }
         self.hook_task(TaskMoment::AfterPoll, |shard| task.info(shard));
         if ended {
             return self.end(task);

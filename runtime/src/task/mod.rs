@@ -54,7 +54,7 @@ pub(crate) use remote::{contained, spawn_on};
 pub use select::first_branch;
 pub use set::JoinSet;
 pub(crate) use slots::Tasks;
-pub(crate) use waker::task_waker;
+pub(crate) use waker::{task_waker, woken_task};
 
 #[doc(no_inline)]
 pub use futures_util::{join, try_join};

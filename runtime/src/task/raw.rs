@@ -36,6 +36,8 @@ struct Header {
     joiner: Cell<Option<Waker>>,
     name: Option<TaskName>,
     place: &'static Location<'static>,
+    /// When it was spawned, by the shard's clock.
+    born_ns: u64,
 }
 
 impl Header {
@@ -53,7 +55,7 @@ impl Header {
     }
 }
 
-const _: () = assert!(size_of::<Header>() == 56);
+const _: () = assert!(size_of::<Header>() == 64);
 
 struct VTable {
     /// Polls the future; on its end stores the outcome and returns true.
@@ -105,7 +107,7 @@ pub(crate) enum Cleared {
 }
 
 /// Allocates a task; the references are for the table and for the join handle.
-pub(crate) fn new_task<F>(id: Id, origin: Origin, future: F) -> (TaskRef, JoinRef)
+pub(crate) fn new_task<F>(id: Id, origin: Origin, born_ns: u64, future: F) -> (TaskRef, JoinRef)
 where
     F: Future + 'static,
     F::Output: 'static,
@@ -119,6 +121,7 @@ where
             joiner: Cell::new(None),
             name: origin.name,
             place: origin.place,
+            born_ns,
         },
         contents: UnsafeCell::new(Contents {
             future: ManuallyDrop::new(future),
@@ -144,6 +147,11 @@ impl TaskRef {
 
     pub(crate) fn info(&self, shard: ShardId) -> Info<'_> {
         self.header().info(shard)
+    }
+
+    /// When the task was spawned, by the shard's clock.
+    pub(crate) fn born_ns(&self) -> u64 {
+        self.header().born_ns
     }
 
     /// Polls the future once; true when the task has ended and must leave the table.

@@ -74,6 +74,7 @@ impl<T: 'static> JoinSet<T> {
     }
 
     /// Spawns a task on a shard of a runtime, as [`Handle::spawn_on`] does.
+    #[track_caller]
     pub fn spawn_on<F, Fut>(
         &mut self,
         runtime: &Handle,

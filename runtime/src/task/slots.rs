@@ -53,6 +53,14 @@ impl Tasks {
         self.len
     }
 
+    /// The tasks that are not lent, and whether each is ready.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (&TaskRef, bool)> {
+        self.slots.iter().filter_map(|slot| match &slot.content {
+            Content::Task(task) => Some((task, slot.queued)),
+            Content::Free(_) | Content::Lent { .. } => None,
+        })
+    }
+
     pub(crate) fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }

@@ -29,6 +29,12 @@ pub(crate) fn task_waker(id: TaskId) -> ManuallyDrop<Waker> {
     ManuallyDrop::new(unsafe { Waker::from_raw(raw(id)) })
 }
 
+/// The task that a waker wakes, if it is one of ours.
+pub(crate) fn woken_task(waker: &Waker) -> Option<TaskId> {
+    ptr::eq(waker.vtable(), &raw const VTABLE)
+        .then(|| TaskId::from_bits(waker.data().addr() as u64))
+}
+
 fn raw(id: TaskId) -> RawWaker {
     let word = usize::try_from(id.bits()).expect("the target has 64-bit pointers");
     RawWaker::new(ptr::without_provenance(word), &VTABLE)

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use self::wheel::{TimerKey, Wheel};
 use crate::shard::{Shard, context};
+use crate::task::{TaskId, woken_task};
 
 /// Nanoseconds in one tick of the wheel.
 const TICK_NS: NonZeroU64 = NonZeroU64::new(1_000_000).expect("not zero");
@@ -122,6 +123,19 @@ impl Timers {
     /// Timers that have not fired.
     pub(crate) fn len(&self) -> usize {
         self.wheel.len()
+    }
+
+    /// Tells of the task that each timer will wake, if it is one of ours.
+    pub(crate) fn each(&self, mut tell: impl FnMut(Option<TaskId>)) {
+        let waiting = self.wheel.each().map(|(_, waker)| waker);
+        for waker in waiting.chain(&self.due) {
+            tell(woken_task(waker));
+        }
+    }
+
+    /// The first deadline, rounded up to a tick. Looks at every timer.
+    pub(crate) fn first_deadline_ns(&self) -> Option<u64> {
+        self.wheel.each().map(|(deadline_ns, _)| deadline_ns).min()
     }
 
     /// When the shard must look again at the latest.

@@ -120,6 +120,14 @@ impl<T> Wheel<T> {
         self.len
     }
 
+    /// The entries, each with its deadline rounded up to a tick, in no order.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (u64, &T)> {
+        self.entries.iter().filter_map(|entry| {
+            let deadline_ns = entry.tick.saturating_mul(self.tick_ns.get());
+            Some((deadline_ns, entry.value.as_ref()?))
+        })
+    }
+
     /// Adds an entry; one whose deadline has passed fires at the next [`Wheel::advance`].
     pub(crate) fn insert(&mut self, deadline_ns: u64, value: T) -> TimerKey {
         let tick = deadline_ns.div_ceil(self.tick_ns.get()).max(self.now_tick);
