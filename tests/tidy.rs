@@ -62,6 +62,7 @@ runtime/src/ring/payload.rs: stores and restores values of erased type
 runtime/src/ring/pool.rs: owns the memory of the receive buffers
 runtime/src/ring/record.rs: owns the pages, and the payloads in their slots
 runtime/src/ring/tests/life.rs: test: writes through addresses as the kernel would
+runtime/src/ring/tests/parity.rs: test: operations of its own
 runtime/src/ring/tests/real.rs: test: operations of its own, raw descriptors
 runtime/src/ring/tests/records.rs: test: operations of its own
 runtime/src/ring/uring.rs: maps entries to the ring's and enters the kernel

@@ -158,6 +158,14 @@ impl Driver {
         self.must_enter() || self.backend.has_completions()
     }
 
+    /// Asks a backend that shows nothing by itself whether something happened; what did is left to the next turn.
+    /// One system call, and none where [`needs_enter`](Self::needs_enter) tells.
+    pub(crate) fn look(&mut self) -> bool {
+        // What is broken is met again, and reported, by the turn.
+        self.backend.is_blind()
+            && (self.backend.enter(Wait::Poll).is_err() || self.backend.has_completions())
+    }
+
     /// Whether operations or cancels wait to be handed over.
     pub(crate) fn has_unsubmitted(&self) -> bool {
         self.inflight.wants_flush()

@@ -100,6 +100,9 @@ impl Shard {
             if let Some(pulse) = self.pulse() {
                 pulse.beat();
             }
+            if self.driver.borrow_mut().look() {
+                return true;
+            }
             if self.clock.now_ns() - start_ns >= limit_ns {
                 return false;
             }

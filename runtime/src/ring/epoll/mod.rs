@@ -45,6 +45,8 @@ use crate::blocking::pool::Pool;
 const OPERATIONS_PER_LANE: usize = 16;
 /// How often in a row an enter with something to report leaves out looking for more.
 const LOOKS_SKIPPED_MAX: u32 = 4;
+/// How often an operation that no event helps is tried again while the shard has nothing else to do.
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// How many events for nobody, from files that are out of reach, are put up with before the list is made anew.
 const STRAYS_MAX: u32 = 16;
 
@@ -60,6 +62,8 @@ pub(crate) struct Epoll {
     queue_max: usize,
     /// Lanes that have more to do without another event.
     unfinished: VecDeque<(RawFd, Lane)>,
+    /// Lanes that no event helps, to be tried again by every visit.
+    retries: Vec<(RawFd, Lane)>,
     completions: VecDeque<Completion>,
     /// The receive buffers of the shard, once somebody asked for them.
     pool: Option<Rc<BufferPool>>,
@@ -80,6 +84,7 @@ impl Epoll {
             queue: VecDeque::new(),
             queue_max: usize::try_from(config.sq_entries.max(1)).unwrap_or(usize::MAX),
             unfinished: VecDeque::new(),
+            retries: Vec::new(),
             completions: VecDeque::new(),
             pool: None,
             events: Vec::new(),
@@ -103,10 +108,19 @@ impl Epoll {
             lane.is_none_or(|(fd, lane)| lane.is_poll() || self.waiting.is_free(fd, lane));
         if is_next && !work.waits_first() {
             match work.attempt(self.pool.as_deref()) {
-                Attempted::Finished(result, flags) => return self.post(work.token, result, flags),
+                Attempted::Finished(result, flags) => {
+                    self.post(work.token, result, flags);
+                    if let EntryKind::Shutdown { fd, .. } = entry.kind {
+                        // A send that waits for room hears of no event, and has failed.
+                        self.run_lane(fd, Lane::Read, true);
+                        self.run_lane(fd, Lane::Write, true);
+                    }
+                    return;
+                }
                 Attempted::Blocks => return self.jobs.submit(work.token, work.kind()),
                 // If there is more, the watch tells at once.
                 Attempted::Progressed(result, flags, _) => self.post(work.token, result, flags),
+                Attempted::Unheard => self.retries.extend(lane),
                 Attempted::Blocked => {}
             }
         }
@@ -132,9 +146,14 @@ impl Epoll {
                 reads: true,
                 ..wanted
             },
-            Lane::Write | Lane::PollWrite => Wanted {
+            Lane::Write => Wanted {
                 writes: true,
                 ..wanted
+            },
+            // A poll also ends when the peer is done, which is news of the reading side.
+            Lane::PollWrite => Wanted {
+                reads: true,
+                writes: true,
             },
         };
         self.poller.watch(fd, wanted)
@@ -144,7 +163,7 @@ impl Epoll {
     fn wanted(&self, fd: RawFd) -> Wanted {
         let is_taken = |lane| !self.waiting.is_free(fd, lane);
         Wanted {
-            reads: is_taken(Lane::Read) || is_taken(Lane::PollRead),
+            reads: is_taken(Lane::Read) || is_taken(Lane::PollRead) || is_taken(Lane::PollWrite),
             writes: is_taken(Lane::Write) || is_taken(Lane::PollWrite),
         }
     }
@@ -190,7 +209,7 @@ impl Epoll {
     /// Tries a waiting operation.
     fn run_operation(&mut self, at: Place, is_ending: bool) -> Step {
         let work = self.waiting.work(at);
-        let token = work.token;
+        let (token, lane) = (work.token, work.lane());
         match work.attempt(self.pool.as_deref()) {
             Attempted::Finished(result, flags) => {
                 self.waiting.remove(at);
@@ -210,6 +229,11 @@ impl Epoll {
                 self.jobs.submit(token, work.kind());
                 Step::Ends
             }
+            Attempted::Unheard => {
+                self.retries
+                    .extend(lane.filter(|lane| !self.retries.contains(lane)));
+                Step::Waits
+            }
             Attempted::Blocked => Step::Waits,
         }
     }
@@ -220,13 +244,18 @@ impl Epoll {
         if self.wanted(fd) == NOTHING {
             return self.ignore(fd);
         }
+        // Polls come before the transfers that take away what makes them true.
         if ready.reads {
-            self.run_lane(fd, Lane::Read, is_ending);
             self.run_polls(fd, Lane::PollRead);
         }
-        if ready.writes {
-            self.run_lane(fd, Lane::Write, false);
+        if ready.writes || is_ending {
             self.run_polls(fd, Lane::PollWrite);
+        }
+        if ready.reads {
+            self.run_lane(fd, Lane::Read, is_ending);
+        }
+        if ready.writes || is_ending {
+            self.run_lane(fd, Lane::Write, false);
         }
         Ok(())
     }
@@ -249,9 +278,28 @@ impl Epoll {
         Ok(())
     }
 
+    /// Goes on where a lane had its share, or no event would tell.
+    fn run_noted(&mut self) {
+        for _ in 0..self.unfinished.len() {
+            if let Some((fd, lane)) = self.unfinished.pop_front() {
+                self.waiting.clear_unfinished(fd, lane);
+                // Whether the stream has ended is not remembered: it is read until it says so.
+                self.run_lane(fd, lane, true);
+            }
+        }
+        for (fd, lane) in std::mem::take(&mut self.retries) {
+            self.run_lane(fd, lane, true);
+        }
+    }
+
     /// Looks for events, and acts on them.
     fn look(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         self.looks_skipped = 0;
+        let timeout = match timeout {
+            _ if self.retries.is_empty() => timeout,
+            Some(timeout) => Some(timeout.min(RETRY_INTERVAL)),
+            None => Some(RETRY_INTERVAL),
+        };
         let mut events = std::mem::take(&mut self.events);
         self.poller.wait(timeout, |ready| events.push(ready))?;
         for ready in events.drain(..) {
@@ -313,13 +361,7 @@ impl Backend for Epoll {
         while let Some(entry) = self.queue.pop_front() {
             self.begin(&entry);
         }
-        for _ in 0..self.unfinished.len() {
-            if let Some((fd, lane)) = self.unfinished.pop_front() {
-                self.waiting.clear_unfinished(fd, lane);
-                // Whether the stream has ended is not remembered: it is read until it says so.
-                self.run_lane(fd, lane, true);
-            }
-        }
+        self.run_noted();
         self.collect_jobs();
         let has_news = !self.completions.is_empty() || !self.unfinished.is_empty();
         if has_news && self.looks_skipped < LOOKS_SKIPPED_MAX {

@@ -51,6 +51,8 @@ pub(super) enum Attempted {
     Progressed(i32, Flags, Left),
     /// The descriptor is not ready.
     Blocked,
+    /// The descriptor is not ready, and nothing will say when it is.
+    Unheard,
     /// The descriptor is always ready, and the operation may block all the same.
     Blocks,
 }
@@ -218,6 +220,8 @@ impl Work {
         let connected = call(|| unsafe { libc::connect(fd, address, address_len) as isize });
         match connected {
             Err(Errno(libc::EINPROGRESS | libc::EALREADY)) => return Attempted::Blocked,
+            // A Unix socket whose peer has no room for one more. Room makes no event here.
+            Err(Errno(libc::EAGAIN)) => return Attempted::Unheard,
             Err(Errno(libc::EISCONN)) if !is_first => {
                 self.make_blocking_again();
                 return finished(Ok(0));
@@ -298,11 +302,17 @@ fn receive_pooled(fd: RawFd, pool: Option<&BufferPool>) -> Attempted {
     }
 }
 
+/// What io_uring adds to the events of every poll, besides errors.
+#[cfg(target_os = "linux")]
+const PEER_IS_DONE: libc::c_short = libc::POLLRDHUP;
+#[cfg(not(target_os = "linux"))]
+const PEER_IS_DONE: libc::c_short = 0;
+
 /// Completes with what a descriptor is ready for, of those events and errors.
 fn poll_now(fd: RawFd, events: libc::c_short) -> Attempted {
     let mut poll = libc::pollfd {
         fd,
-        events,
+        events: events | PEER_IS_DONE,
         revents: 0,
     };
     // SAFETY: one valid entry.

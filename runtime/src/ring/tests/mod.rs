@@ -1,6 +1,7 @@
 //! Operations that only tests start, and what the tests of the driver share.
 
 mod life;
+mod parity;
 mod random;
 mod real;
 pub(super) mod records;
