@@ -19,4 +19,5 @@ pages! {
     server "../book/src/tutorial/server.md"
     io_uring_refused "../book/src/how-to/io-uring-refused.md"
     see_inside "../book/src/how-to/see-inside.md"
+    signals_and_shutdown "../book/src/how-to/signals-and-shutdown.md"
 }

@@ -1,6 +1,7 @@
 //! The system: shards with actors on them.
 
 use std::fmt;
+use std::io;
 use std::ops::{Add, Deref};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
@@ -109,7 +110,33 @@ impl System {
         self.runtime.run_on(shard, make)
     }
 
+    /// Blocks until `SIGINT` (Ctrl-C) or `SIGTERM` asks the process to end. A second signal then ends it at once.
+    ///
+    /// # Errors
+    /// If the signals cannot be listened for.
+    ///
+    /// # Panics
+    /// If the calling thread is a shard.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use greenroom::prelude::*;
+    /// use std::time::Duration;
+    /// let system = System::start(2)?;
+    /// system.wait_for_termination()?;
+    /// let report = system.shutdown(Duration::from_secs(10));
+    /// assert_eq!(report.killed().len(), 0);
+    /// # Ok::<(), greenroom::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn wait_for_termination(&self) -> io::Result<()> {
+        self.runtime.wait_for_termination()
+    }
+
     /// Stops every actor, waits for them at most as long as the grace, kills the rest, and joins every shard.
+    ///
+    /// Tasks that are no actors hear of it, see [`greenroom_runtime::shutdown`]. A shard that does not end in time is given
+    /// up and reported.
     ///
     /// # Panics
     /// If a shard's own loop panicked, with its payload. If the calling thread is a shard of this system.
@@ -130,6 +157,8 @@ impl System {
                     .spawn_on(shard, move || drain(shard, grace, heir))
             })
             .collect();
+        // Tasks that are no actors hear of it now. When they end is up to what follows: they are dropped with the rest.
+        self.handle.runtime.begin_shutdown(Duration::MAX);
         let mut report = ShutdownReport::default();
         for drained in draining {
             if let Ok(drained) = self.runtime.block_on(drained) {
@@ -137,7 +166,7 @@ impl System {
             }
         }
         drop(heir);
-        report.leaked_operations = self.runtime.shutdown().leaked_operations();
+        report.runtime = self.runtime.shutdown();
         // The end of a shard gives up messages too: those that waited for room, or came too late.
         report.counts = last_words.iter().fold(Counts::default(), Counts::add);
         report
@@ -197,7 +226,7 @@ pub struct ShutdownReport {
     stopped: usize,
     killed: Vec<Killed>,
     counts: Counts,
-    leaked_operations: usize,
+    runtime: greenroom_runtime::shutdown::ShutdownReport,
 }
 
 /// An actor that did not stop within the grace.
@@ -265,7 +294,13 @@ impl ShutdownReport {
     /// Operations the kernel did not give back in time. Normally zero.
     #[must_use]
     pub fn leaked_operations(&self) -> usize {
-        self.leaked_operations
+        self.runtime.leaked_operations()
+    }
+
+    /// What the runtime below has to say: of tasks that are no actors, of each shard, and of shards that got stuck.
+    #[must_use]
+    pub fn runtime(&self) -> &greenroom_runtime::shutdown::ShutdownReport {
+        &self.runtime
     }
 }
 

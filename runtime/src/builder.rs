@@ -38,6 +38,7 @@ pub struct Builder {
     pub(crate) seed: Option<u64>,
     pub(crate) float_lane: bool,
     pub(crate) blocking: PoolConfig,
+    pub(crate) shutdown_limit: Duration,
     pub(crate) on_shard_start: Option<StartHook>,
     pub(crate) hooks: Hooks,
     pub(crate) watchdog: Option<Duration>,
@@ -70,6 +71,7 @@ impl Builder {
             seed: None,
             float_lane: true,
             blocking: PoolConfig::default(),
+            shutdown_limit: Duration::from_secs(5),
             on_shard_start: None,
             hooks: Hooks::default(),
             watchdog: None,
@@ -204,6 +206,15 @@ impl Builder {
         self
     }
 
+    /// How long each [phase](crate::shutdown) of a shard's end may take, and the last jobs of the blocking pool.
+    /// Default: five seconds.
+    ///
+    /// A shard or a job that needs longer is given up and reported, and its thread is left behind.
+    pub fn shutdown_limit(mut self, limit: Duration) -> Self {
+        self.shutdown_limit = limit;
+        self
+    }
+
     /// Calls `hook` on the thread of each shard before any shard runs. If it panics on one, none runs.
     pub fn on_shard_start(mut self, hook: impl Fn(ShardId) + Send + Sync + 'static) -> Self {
         self.on_shard_start = Some(Arc::new(hook));
@@ -237,6 +248,7 @@ impl fmt::Debug for Builder {
             .field("float_lane", &self.float_lane)
             .field("watchdog", &self.watchdog)
             .field("blocking", &self.blocking)
+            .field("shutdown_limit", &self.shutdown_limit)
             .finish_non_exhaustive()
     }
 }

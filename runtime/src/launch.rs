@@ -23,6 +23,8 @@ use crate::ring::{AnyBackend, Backend, BackendError, BufferPoolConfig, Effects, 
 use crate::runtime::Runtime;
 use crate::shard::registry::Lease;
 use crate::shard::{Inbound, SHARD_NUMBER_COUNT, Shard, ShardConfig, ShardId, context};
+use crate::shutdown::Phase;
+use crate::shutdown::stop::Stop;
 use crate::sys;
 use crate::task::panic_text;
 
@@ -70,12 +72,7 @@ pub(crate) fn start(builder: &Builder) -> Result<Runtime, StartError> {
     let backend = builder.backend.or_from_environment();
     let backend =
         backend.map_err(|value| StartError::new(StartErrorKind::BackendVariable { value }))?;
-    if count > cpus.len() && !cpus.is_empty() {
-        warn(&format!(
-            "greenroom: {count} shards share {} CPUs; a shard waits while another one runs on its CPU",
-            cpus.len()
-        ));
-    }
+    warn_if_crowded(count, &cpus);
     let leases = lease(count)?;
     let (team, lanes) = team(builder, &leases, &cpus);
     let mut ring = builder.ring.clone();
@@ -240,7 +237,9 @@ fn team(builder: &Builder, leases: &[Lease], cpus: &[usize]) -> (Arc<Team>, Vec<
         None => Box::default(),
     };
     let pool = pool(builder, cpus);
-    let team = Team::new(numbers, builder.link_bytes, pool, board, pulses);
+    let shards = (0_u16..).take(leases.len()).map(ShardId::from);
+    let stop = Stop::new(shards, builder.shutdown_limit);
+    let team = Team::new(numbers, builder.link_bytes, pool, board, pulses, stop);
     (Arc::new(team), lanes)
 }
 
@@ -253,6 +252,15 @@ fn watchdog(builder: &Builder, team: &Arc<Team>) -> Result<Option<Watchdog>, Sta
     match Watchdog::start(team.clone(), name, limit, builder.on_stall.clone()) {
         Ok(watchdog) => Ok(Some(watchdog)),
         Err(error) => Err(StartError::new(StartErrorKind::Watchdog(error))),
+    }
+}
+
+fn warn_if_crowded(count: usize, cpus: &[usize]) {
+    if count > cpus.len() && !cpus.is_empty() {
+        warn(&format!(
+            "greenroom: {count} shards share {} CPUs; a shard waits while another one runs on its CPU",
+            cpus.len()
+        ));
     }
 }
 
@@ -300,6 +308,11 @@ fn recv_buffers(builder: &Builder) -> Result<BufferPoolConfig, StartError> {
 fn run(order: Order) {
     let (id, team) = (order.config.id, order.config.team.clone());
     let report = order.report.clone();
+    // Dropped last: what is said then is that nothing of the shard is left.
+    let _closed = Closed {
+        team: team.clone(),
+        id,
+    };
     let made = catch_unwind(AssertUnwindSafe(|| make(order)));
     let (shard, gate) = match made {
         Ok(Ok(Some(made))) => made,
@@ -320,7 +333,7 @@ fn run(order: Order) {
     };
     let mut inbound: Inbound = (0..team.len()).map(|_| None).collect();
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| shard.run(&mut inbound, &mut effects))) {
-        team.stop(Some(payload));
+        team.cancel(Some(payload));
     }
     let torn_down = catch_unwind(AssertUnwindSafe(|| {
         shard.tear_down(&mut inbound, &mut effects);
@@ -328,14 +341,27 @@ fn run(order: Order) {
     shard.hook_shard(ShardMoment::Stop);
     drop(entered);
     if let Err(payload) = torn_down {
-        team.stop(Some(payload));
-        shard.report_quiet();
+        team.cancel(Some(payload));
+        // Its peers must not wait for it.
+        team.enter(id, Phase::Waiting);
         // Whatever state it is in, the kernel may still hold parts of it.
         #[expect(
             clippy::mem_forget,
             reason = "memory the kernel may use is leaked, never freed"
         )]
         std::mem::forget(shard);
+    }
+}
+
+/// Tells that a shard's thread has ended.
+struct Closed {
+    team: Arc<Team>,
+    id: ShardId,
+}
+
+impl Drop for Closed {
+    fn drop(&mut self) {
+        self.team.enter(self.id, Phase::Closed);
     }
 }
 
@@ -399,6 +425,6 @@ fn open(
     clippy::print_stderr,
     reason = "there is no logger to ask yet, and a slow server is worse than a line"
 )]
-fn warn(text: &str) {
+pub(crate) fn warn(text: &str) {
     eprintln!("{text}");
 }

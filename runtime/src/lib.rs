@@ -19,7 +19,7 @@
 //! ```
 //!
 //! Reading order: [`task`], `shard`, `inject`, [`mesh`], `ring`, [`sync`], [`time`], [`net`], [`blocking`], [`fs`], [`signal`],
-//! [`process`], then `launch` and `builder`.
+//! [`process`], [`shutdown`], then `launch` and `builder`.
 
 #![doc(test(attr(deny(warnings))))]
 #![warn(clippy::unwrap_used)]
@@ -42,6 +42,7 @@ mod ring;
 mod rng;
 mod runtime;
 mod shard;
+pub mod shutdown;
 pub mod signal;
 pub mod sync;
 mod sys;
@@ -53,6 +54,6 @@ pub use error::StartError;
 pub use float::{FloatCounts, FloatHandle, offload, spawn_anywhere};
 pub use ring::{Backend, BackendError, buffer};
 pub use rng::random;
-pub use runtime::{Handle, Runtime, ShutdownReport};
+pub use runtime::{Handle, Runtime};
 pub use shard::{ShardCounts, ShardId, ShardMetrics, current_shard, extension};
 pub use task::{JoinError, JoinHandle, RemoteJoinHandle, spawn, yield_now};

@@ -1,9 +1,12 @@
 //! A running runtime, and handles to it.
 
-use std::any::Any;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::future::poll_fn;
+use std::io;
+use std::panic::resume_unwind;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
@@ -13,10 +16,10 @@ use crate::mesh::team::Team;
 use crate::observe::watchdog::Watchdog;
 use crate::ring::BackendError;
 use crate::shard::{ShardId, context};
-use crate::task::{self, RemoteJoinHandle};
-
-/// How long jobs of the blocking pool get to finish when the shards have ended.
-const JOBS_LIMIT: Duration = Duration::from_secs(5);
+use crate::shutdown::stop::Payload;
+use crate::shutdown::{Phase, ShutdownReport, ShutdownSignal};
+use crate::signal;
+use crate::task::{self, RemoteJoinHandle, discard_payload};
 
 /// The shards, running. Dropping it stops and joins them.
 ///
@@ -34,34 +37,6 @@ pub struct Runtime {
     watchdog: Option<Watchdog>,
     backend: &'static str,
     backend_reason: Option<BackendError>,
-}
-
-/// What a shutdown leaves to say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShutdownReport {
-    leaked_operations: usize,
-    dropped_jobs: usize,
-    stuck_jobs: usize,
-}
-
-impl ShutdownReport {
-    /// Operations the kernel did not give back in time; their memory was leaked, not freed. Normally zero.
-    #[must_use]
-    pub fn leaked_operations(&self) -> usize {
-        self.leaked_operations
-    }
-
-    /// Jobs of the blocking pool that were still in line, and never ran.
-    #[must_use]
-    pub fn dropped_jobs(&self) -> usize {
-        self.dropped_jobs
-    }
-
-    /// Jobs of the blocking pool that still ran at the deadline. Their threads were left behind.
-    #[must_use]
-    pub fn stuck_jobs(&self) -> usize {
-        self.stuck_jobs
-    }
 }
 
 impl Runtime {
@@ -160,47 +135,116 @@ impl Runtime {
         }
     }
 
-    /// Stops every shard and joins its thread: tasks are dropped, operations cancelled, and awaited for at most five
-    /// seconds. Then the blocking pool ends: jobs in line are dropped, those that run get another five seconds.
+    /// Shuts down without grace: tasks are dropped at once. Otherwise as [`shutdown_within`](Self::shutdown_within).
+    ///
+    /// # Panics
+    /// As [`shutdown_within`](Self::shutdown_within).
+    #[track_caller]
+    pub fn shutdown(self) -> ShutdownReport {
+        self.shutdown_within(Duration::ZERO)
+    }
+
+    /// Tells the tasks, waits for them at most as long as the grace, drops the rest, and ends every shard.
+    ///
+    /// Tasks hear of it through [`shutdown_signal`](crate::shutdown::shutdown_signal). The grace ends early when no task is
+    /// left. From then on every phase has [its limit](crate::Builder::shutdown_limit), so this returns within a known
+    /// time, whatever the tasks do. Then the blocking pool ends: jobs in line are dropped, and those that run have the
+    /// same limit.
     ///
     /// # Panics
     /// If a shard's own loop panicked, with its payload; if called on a shard of this runtime.
-    pub fn shutdown(mut self) -> ShutdownReport {
-        match self.stop() {
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// let runtime = greenroom_runtime::Builder::new().shards(1).start()?;
+    /// runtime.run_on(0, || async {
+    ///     greenroom_runtime::spawn(greenroom_runtime::time::sleep(Duration::from_millis(1))).detach();
+    /// });
+    /// let report = runtime.shutdown_within(Duration::from_secs(10));
+    /// assert_eq!(report.dropped_tasks(), 0);
+    /// # Ok::<(), greenroom_runtime::StartError>(())
+    /// ```
+    #[track_caller]
+    pub fn shutdown_within(mut self, grace: Duration) -> ShutdownReport {
+        assert!(
+            !self.is_own_shard(),
+            "a runtime cannot be shut down from one of its own shards: it would wait for itself; use `Handle::begin_shutdown`"
+        );
+        match self.stop(grace) {
             Ok(report) => report,
             Err(payload) => resume_unwind(payload),
         }
+    }
+
+    /// Blocks until `SIGINT` (Ctrl-C) or `SIGTERM` asks the process to end, or the shutdown has begun by other means.
+    ///
+    /// What to do then is up to the caller, usually [`shutdown_within`](Self::shutdown_within). Meanwhile, nobody else
+    /// listening, a second signal ends the process at once.
+    ///
+    /// # Errors
+    /// If the signals cannot be listened for.
+    ///
+    /// # Panics
+    /// If the calling thread is a shard.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use std::time::Duration;
+    /// let runtime = greenroom_runtime::Builder::new().start()?;
+    /// runtime.wait_for_termination()?;
+    /// let report = runtime.shutdown_within(Duration::from_secs(10));
+    /// for stuck in report.stuck() {
+    ///     eprintln!("{stuck}");
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn wait_for_termination(&self) -> io::Result<()> {
+        let mut termination = signal::termination()?;
+        let mut begun = self.handle.shutdown_signal();
+        self.block_on(poll_fn(|cx| match termination.poll_recv(cx) {
+            Poll::Ready(_) => Poll::Ready(()),
+            Poll::Pending => Pin::new(&mut begun).poll(cx),
+        }));
+        Ok(())
     }
 
     fn is_own_shard(&self) -> bool {
         self.handle.is_own_shard()
     }
 
-    fn stop(&mut self) -> Result<ShutdownReport, Box<dyn Any + Send>> {
-        let here = self.is_own_shard();
-        assert!(
-            !here,
-            "a runtime cannot be shut down from one of its own shards: it would wait for itself"
-        );
+    fn stop(&mut self, grace: Duration) -> Result<ShutdownReport, Payload> {
         let team = &self.handle.team;
-        team.stop(None);
+        if grace.is_zero() {
+            team.cancel(None);
+        } else {
+            team.drain(grace);
+        }
+        team.stop().await_cancelling();
         if let Some(watchdog) = self.watchdog.take() {
             watchdog.stop();
         }
+        // However it came to that, and in case a shard that is asleep was overlooked.
+        team.notify_all();
+        team.stop().await_end(|| team.notify_all());
         let mut failure = None;
-        for thread in self.threads.drain(..) {
-            if let Err(payload) = thread.join() {
+        for (shard, thread) in self.handle.shards().zip(self.threads.drain(..)) {
+            // The thread of a shard that was given up is left to itself.
+            if team.stop().has_closed(shard)
+                && let Err(payload) = thread.join()
+            {
                 failure.get_or_insert(payload);
             }
         }
-        let jobs = team.blocking().close(JOBS_LIMIT);
-        match team.take_failure().or(failure) {
-            Some(payload) => Err(payload),
-            None => Ok(ShutdownReport {
-                leaked_operations: team.leaked(),
-                dropped_jobs: jobs.dropped,
-                stuck_jobs: jobs.stuck,
-            }),
+        let jobs = team.blocking().close(team.stop().limit());
+        let report = ShutdownReport::new(team.stop().reports(), jobs);
+        match team.stop().take_failure().or(failure) {
+            Some(payload) => {
+                report.warn();
+                Err(payload)
+            }
+            None => Ok(report),
         }
     }
 }
@@ -209,10 +253,13 @@ impl Drop for Runtime {
     fn drop(&mut self) {
         if self.is_own_shard() {
             // Dropped by one of its own tasks: it stops, but cannot wait for itself. The threads end on their own.
-            self.handle.team.stop(None);
+            self.handle.team.cancel(None);
         } else if !self.threads.is_empty() {
             // A failure was printed by the panic hook; throwing it from a drop could abort the process.
-            drop(catch_unwind(AssertUnwindSafe(|| self.stop())));
+            match self.stop(Duration::ZERO) {
+                Ok(report) => report.warn(),
+                Err(payload) => discard_payload(payload),
+            }
         }
     }
 }
@@ -253,10 +300,39 @@ impl Handle {
         (0..count).map(ShardId::from)
     }
 
+    /// Begins to shut the runtime down: tasks hear of it, and have as long as the grace to finish.
+    ///
+    /// When they are done, or the grace is over, the shards end, whether anybody waits for them or not; a grace of
+    /// [`Duration::MAX`] leaves it to whoever calls [`Runtime::shutdown_within`]. From now on tasks may be spawned from
+    /// tasks of the runtime only: [`spawn_on`](Self::spawn_on) from outside gives a handle that resolves to cancelled.
+    ///
+    /// It may be called again, which can only shorten the grace.
+    ///
+    /// # Examples
+    /// ```
+    /// use greenroom_runtime::{Builder, Handle};
+    /// use std::time::Duration;
+    /// let runtime = Builder::new().shards(2).start()?;
+    /// runtime.run_on(1, || async {
+    ///     Handle::current().unwrap().begin_shutdown(Duration::from_secs(1));
+    /// });
+    /// let late = runtime.handle().spawn_on(0, || async {});
+    /// assert!(runtime.block_on(late).unwrap_err().is_cancelled());
+    /// # Ok::<(), greenroom_runtime::StartError>(())
+    /// ```
+    pub fn begin_shutdown(&self, grace: Duration) {
+        self.team.drain(grace);
+    }
+
     /// Whether the runtime is being shut down, or has been.
     #[must_use]
     pub fn is_shutting_down(&self) -> bool {
-        self.team.is_stopping()
+        self.team.stop().phase() > Phase::Running
+    }
+
+    /// Waits until the shutdown of the runtime begins, on any thread.
+    pub fn shutdown_signal(&self) -> ShutdownSignal {
+        ShutdownSignal::new(self.team.clone())
     }
 
     /// Runs a future on a shard. The closure crosses; the future it makes need not be `Send`.
@@ -331,6 +407,11 @@ impl Handle {
 
     pub(crate) fn team_arc(&self) -> &Arc<Team> {
         &self.team
+    }
+
+    /// Whether the calling thread may spawn tasks: its own shards may until the end, others until that begins.
+    pub(crate) fn admits(&self) -> bool {
+        !self.is_shutting_down() || self.is_own_shard()
     }
 
     pub(crate) fn team(&self) -> &Team {

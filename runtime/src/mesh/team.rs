@@ -1,7 +1,6 @@
 //! What the shards of one runtime have in common.
 
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::ring::RingShared;
@@ -10,6 +9,8 @@ use crate::float::board::Board;
 use crate::observe::pulse::Pulse;
 use crate::shard::registry::{self, SharedShard};
 use crate::shard::{SHARD_NUMBER_COUNT, ShardId, ShardNumber};
+use crate::shutdown::Phase;
+use crate::shutdown::stop::{Payload, Stop};
 
 /// The shards of one runtime and the rings between them. Shared by all of them, and by handles.
 pub(crate) struct Team {
@@ -25,13 +26,7 @@ pub(crate) struct Team {
     board: Board,
     /// What each shard shows while it is busy; empty if nobody watches.
     pulses: Box<[Arc<Pulse>]>,
-    stopping: AtomicU8,
-    /// How many shards have dropped their tasks and finished their I/O.
-    quiet: AtomicUsize,
-    /// Operations whose memory had to be leaked because the kernel did not give it back.
-    leaked: AtomicUsize,
-    /// What ended a shard's own loop, to be thrown again by whoever joins.
-    failure: Mutex<Option<Box<dyn std::any::Any + Send>>>,
+    stop: Stop,
 }
 
 impl Team {
@@ -41,6 +36,7 @@ impl Team {
         blocking: Pool,
         board: Board,
         pulses: Box<[Arc<Pulse>]>,
+        stop: Stop,
     ) -> Self {
         let mut places = vec![u16::MAX; usize::from(SHARD_NUMBER_COUNT)].into_boxed_slice();
         for (place, number) in (0_u16..).zip(&numbers) {
@@ -57,10 +53,7 @@ impl Team {
             blocking: Arc::new(blocking),
             board,
             pulses,
-            stopping: AtomicU8::new(0),
-            quiet: AtomicUsize::new(0),
-            leaked: AtomicUsize::new(0),
-            failure: Mutex::new(None),
+            stop,
         }
     }
 
@@ -118,51 +111,30 @@ impl Team {
         }
     }
 
+    /// How far the end has come.
+    pub(crate) fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
+    /// Lets the tasks of all shards finish, until the grace is over.
+    pub(crate) fn drain(&self, grace: Duration) {
+        self.stop.drain(grace);
+        self.notify_all();
+    }
+
     /// Asks every shard to stop; with a payload if one of them failed. The first failure is kept.
-    pub(crate) fn stop(&self, failure: Option<Box<dyn std::any::Any + Send>>) {
-        if let Some(failure) = failure {
-            self.failure
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .get_or_insert(failure);
+    pub(crate) fn cancel(&self, failure: Option<Payload>) {
+        self.stop.cancel(failure);
+        self.notify_all();
+    }
+
+    /// A shard of this team has come to another phase of its end.
+    pub(crate) fn enter(&self, shard: ShardId, phase: Phase) {
+        self.stop.enter(shard, phase);
+        if phase >= Phase::Waiting {
+            // Its peers may be waiting for just that.
+            self.notify_all();
         }
-        // ORDERING: Release; pairs with the load in `is_stopping`. The wake-up itself is carried by the handshake.
-        self.stopping.store(1, Ordering::Release);
-        self.notify_all();
-    }
-
-    pub(crate) fn is_stopping(&self) -> bool {
-        // ORDERING: Acquire; pairs with the store in `stop`.
-        self.stopping.load(Ordering::Acquire) != 0
-    }
-
-    pub(crate) fn take_failure(&self) -> Option<Box<dyn std::any::Any + Send>> {
-        self.failure
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
-    }
-
-    /// One more shard holds no tasks and no I/O. It goes on serving its peers until all are quiet.
-    pub(crate) fn report_quiet(&self) {
-        // ORDERING: AcqRel; pairs with the load in `all_quiet`: what a shard sent before it went quiet is seen.
-        self.quiet.fetch_add(1, Ordering::AcqRel);
-        self.notify_all();
-    }
-
-    pub(crate) fn report_leaks(&self, operations: usize) {
-        // ORDERING: Relaxed; read after the threads were joined.
-        self.leaked.fetch_add(operations, Ordering::Relaxed);
-    }
-
-    pub(crate) fn leaked(&self) -> usize {
-        // ORDERING: Relaxed; see `report_leaks`.
-        self.leaked.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn all_quiet(&self) -> bool {
-        // ORDERING: Acquire; pairs with `report_quiet`.
-        self.quiet.load(Ordering::Acquire) >= self.len()
     }
 }
 

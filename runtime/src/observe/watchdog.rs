@@ -25,6 +25,7 @@ use crate::builder::Builder;
 use crate::clock::Clock;
 use crate::mesh::team::Team;
 use crate::shard::ShardId;
+use crate::shutdown::Phase;
 use crate::task::contain;
 
 /// Looks in the time of one limit.
@@ -163,7 +164,9 @@ fn watch(team: &Team, limit: Duration, hook: &StallHook, ended: &mpsc::Receiver<
             Some((shard, team.pulse(shard)?.as_ref(), seen))
         })
         .collect();
-    while ended.recv_timeout(step) == Err(RecvTimeoutError::Timeout) && !team.is_stopping() {
+    // Shards that end do so within a limit of their own, and without turns.
+    let is_ending = || team.stop().phase() >= Phase::Cancelling;
+    while ended.recv_timeout(step) == Err(RecvTimeoutError::Timeout) && !is_ending() {
         for (shard, pulse, seen) in &mut shards {
             let (beat, now_ns) = (pulse.current(), clock.now_ns());
             if beat != seen.beat || team.shared(*shard).handshake.is_asleep() {

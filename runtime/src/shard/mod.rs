@@ -10,6 +10,7 @@
 
 pub(crate) mod context;
 mod counts;
+mod drain;
 mod id;
 mod metrics;
 mod pace;
@@ -37,6 +38,7 @@ use std::time::Duration;
 
 use crossbeam_deque::Worker;
 
+use self::drain::Draining;
 use self::metrics::Counters;
 use self::pace::Pace;
 use self::registry::Lease;
@@ -111,7 +113,7 @@ pub(crate) struct Shard {
     spin: Duration,
     /// New tasks are refused.
     closing: Cell<bool>,
-    reported_quiet: Cell<bool>,
+    draining: Cell<Draining>,
     /// Records were left in a ring at the end of its share of the turn.
     unfinished: Cell<bool>,
     stray_panics: Cell<u64>,
@@ -193,7 +195,7 @@ impl Shard {
             lease,
             spin: config.spin,
             closing: Cell::new(false),
-            reported_quiet: Cell::new(false),
+            draining: Cell::default(),
             unfinished: Cell::new(false),
             stray_panics: Cell::new(0),
             counters: Counters::default(),

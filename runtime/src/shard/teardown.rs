@@ -1,7 +1,7 @@
 //! The end of a shard.
 //!
 //! 1. *Cancel*: no new tasks; every future is dropped, one by one, each drop contained. Then residents and extensions.
-//! 2. *Drain*: every operation is cancelled and its completion awaited, for at most five seconds. What the kernel still
+//! 2. *Drain*: every operation is cancelled and its completion awaited, for a limited time. What the kernel still
 //!    holds then is leaked and reported, never freed.
 //! 3. *Wait for the peers*: a shard that is quiet goes on emptying its rings until all are quiet, so that nobody's last
 //!    records meet a thread that is gone.
@@ -12,10 +12,9 @@ use std::time::Duration;
 
 use super::{Inbound, Shard};
 use crate::ring::{Effects, Wait};
+use crate::shutdown::{Phase, ShardReport};
 use crate::sys;
 
-/// How long the kernel gets to give back what it holds.
-const DRAIN_NS: u64 = 5_000_000_000;
 /// The longest wait of the drain between two looks at the clock.
 const DRAIN_STEP: Duration = Duration::from_millis(20);
 /// The longest wait for peers between two looks; what they do is announced at the doorbell.
@@ -26,10 +25,12 @@ const DOORBELL_TIMEOUT_MS: i32 = 1000;
 impl Shard {
     /// Ends a shard that ran.
     pub(crate) fn tear_down(&self, inbound: &mut Inbound, effects: &mut Effects) {
+        self.team.enter(self.id, Phase::Cancelling);
         self.closing.set(true);
         self.cancel_everything();
+        self.team.enter(self.id, Phase::Quiescing);
         self.drain_driver(effects);
-        self.report_quiet();
+        self.team.enter(self.id, Phase::Waiting);
         self.wait_for_peers(inbound);
         self.close();
     }
@@ -41,14 +42,10 @@ impl Shard {
         self.close();
     }
 
-    /// Tells the peers, once, that this shard holds nothing they could need.
-    pub(crate) fn report_quiet(&self) {
-        if !self.reported_quiet.replace(true) {
-            self.team.report_quiet();
-        }
-    }
-
     fn cancel_everything(&self) {
+        let dropped = self.tasks.borrow().len();
+        let note = |report: &mut ShardReport| report.note_dropped_tasks(dropped);
+        self.team.stop().report(self.id, note);
         // No task can be added any more, so one pass meets them all.
         let slots = self.tasks.borrow().slot_count();
         for slot in 0..slots {
@@ -69,12 +66,14 @@ impl Shard {
 
     fn drain_driver(&self, effects: &mut Effects) {
         self.driver.borrow_mut().begin_teardown();
-        let deadline_ns = self.clock.now_ns() + DRAIN_NS;
+        let limit_ns = u64::try_from(self.team.stop().limit().as_nanos()).unwrap_or(u64::MAX);
+        let deadline_ns = self.clock.now_ns().saturating_add(limit_ns);
         while self.driver.borrow().live_ops() > 0 && self.clock.now_ns() < deadline_ns {
             self.enter(Wait::Until(Some(DRAIN_STEP)), effects);
         }
         let leaked = self.driver.borrow_mut().leak_remaining();
-        self.team.report_leaks(leaked.operations);
+        let note = |report: &mut ShardReport| report.note_leaks(leaked.operations);
+        self.team.stop().report(self.id, note);
     }
 
     fn wait_for_peers(&self, inbound: &mut Inbound) {
@@ -85,7 +84,7 @@ impl Shard {
             if self.unfinished.get() {
                 continue;
             }
-            if self.team.all_quiet() {
+            if self.team.stop().is_all_quiet() {
                 return;
             }
             // The driver holds no operation any more, not even the doorbell's read: wait on the doorbell itself.
@@ -99,10 +98,14 @@ impl Shard {
 
     fn close(&self) {
         self.shared().handshake.close();
+        let mut refused = 0;
         for job in self.shared().jobs.close() {
             // A job that came too late is dropped, not run: what it carries tells its sender.
             self.contain(|| drop(job));
+            refused += 1;
         }
+        let note = |report: &mut ShardReport| report.note_refused_jobs(refused);
+        self.team.stop().report(self.id, note);
         self.shared().keep_generation(self.generation.get());
         self.count_rings(self.driver.borrow().doorbell_count());
         while self.rings_received.get() < self.rings_owed.get() {

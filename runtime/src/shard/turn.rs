@@ -36,20 +36,20 @@ pub(super) enum Found {
 }
 
 impl Shard {
-    /// The loop: turns until the team is asked to stop.
+    /// The loop: turns until the runtime's tasks are to be dropped.
     pub(crate) fn run(&self, inbound: &mut Inbound, effects: &mut Effects) {
         let mut turns_since_enter = 0;
         let mut rest = Rest::Awake;
-        while !self.team.is_stopping() {
+        loop {
             if let Some(pulse) = self.pulse() {
                 pulse.beat();
             }
             let found = self.take_turn(inbound);
             self.account_for(rest, found);
             rest = Rest::Awake;
-            // Again, after the turn took the news: the notice that announces a stop is taken with the rest, and without
-            // it nothing would refuse the shard its sleep.
-            if self.team.is_stopping() {
+            // After the turn took the news: the notice that announces a stop is taken with the rest, and without it
+            // nothing would refuse the shard its sleep.
+            if !self.goes_on() {
                 return;
             }
             if self.is_idle() {
@@ -67,7 +67,8 @@ impl Shard {
 
     /// Whether there is nothing to do that this shard knows of.
     pub(super) fn is_idle(&self) -> bool {
-        !self.has_ready_tasks() && !self.unfinished.get() && !self.float.has_work()
+        let has_work = self.has_ready_tasks() || self.unfinished.get() || self.float.has_work();
+        !has_work && !self.has_to_report_idleness()
     }
 
     /// Everything between two visits to the kernel.

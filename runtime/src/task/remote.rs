@@ -49,8 +49,10 @@ where
         theirs.id.get_or_init(|| task.id());
         task.detach();
     };
-    // A shard that is gone, or never was, drops the closure and with it the sender.
-    runtime.run(shard, Box::new(job));
+    // A shard that is gone, or never was, drops the closure and with it the sender; so does a runtime that is ending.
+    if runtime.admits() {
+        runtime.run(shard, Box::new(job));
+    }
     RemoteJoinHandle { outcome, birth }
 }
 

@@ -107,7 +107,7 @@ impl Timers {
         }
     }
 
-    fn insert(&mut self, deadline_ns: u64, waker: Waker) -> TimerKey {
+    pub(crate) fn insert(&mut self, deadline_ns: u64, waker: Waker) -> TimerKey {
         self.wheel.insert(deadline_ns, waker)
     }
 
