@@ -262,7 +262,7 @@ impl LookupError {
 
 impl fmt::Display for LookupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the host `{}` was not found", self.host)
+        write!(f, "the host `{}` could not be looked up", self.host)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Unix sockets: streams, datagrams and packets between processes of one host, which can carry descriptors.
 
 mod address;
+mod connect;
 mod credentials;
 mod datagram;
 mod descriptors;

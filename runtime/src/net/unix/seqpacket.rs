@@ -9,13 +9,13 @@ use std::rc::Rc;
 
 use socket2::{Domain, SockRef, Socket as NewSocket, Type};
 
-use super::address::{ToUnixAddr, from_raw, to_raw};
+use super::address::{ToUnixAddr, from_raw};
+use super::connect::connect;
 use super::credentials::PeerCred;
 use super::descriptors::with_fds;
 use super::listener::listen;
 use crate::buffer::{BufResult, IoBuf, IoBufMut};
 use crate::net::acceptor::Acceptor;
-use crate::net::connect::connected;
 use crate::net::datagram::{self, Datagram, invalid};
 use crate::ring::ops::pieces::Single;
 use crate::ring::ops::receive_message::{Arrival, MessageSocket};
@@ -68,9 +68,7 @@ impl UnixSeqpacket {
     ///
     /// Safe: a dropped connect closes its socket, connected or not.
     pub async fn connect(address: impl ToUnixAddr) -> io::Result<UnixSeqpacket> {
-        let address = to_raw(&address.to_unix_addr()?)?;
-        let socket = NewSocket::new(Domain::UNIX, Type::SEQPACKET, None)?;
-        let fd = connected(socket.into(), address).await?;
+        let fd = connect(Type::SEQPACKET, address).await?;
         Ok(UnixSeqpacket::from_fd(fd))
     }
 

@@ -9,11 +9,11 @@ use std::rc::Rc;
 
 use socket2::{Domain, SockRef, Socket as NewSocket, Type};
 
-use super::address::{ToUnixAddr, from_raw, to_raw};
+use super::address::{ToUnixAddr, from_raw};
+use super::connect::connect;
 use super::credentials::PeerCred;
 use super::descriptors::{receive_from_stream, send_to_stream};
 use crate::buffer::{BufResult, IoBuf, IoBufMut, PooledBuf};
-use crate::net::connect::connected;
 use crate::net::migrate::sealed::Attach;
 use crate::net::migrate::{DetachedStream, attach, detach};
 use crate::net::receiver::Receiver;
@@ -64,7 +64,7 @@ pub struct UnixStream {
 }
 
 impl UnixStream {
-    /// Connects to who listens at an address.
+    /// Connects to who listens at an address, and waits while its backlog is full.
     ///
     /// # Errors
     ///
@@ -76,9 +76,7 @@ impl UnixStream {
     ///
     /// Safe: a dropped connect closes its socket, connected or not.
     pub async fn connect(address: impl ToUnixAddr) -> io::Result<UnixStream> {
-        let address = to_raw(&address.to_unix_addr()?)?;
-        let socket = NewSocket::new(Domain::UNIX, Type::STREAM, None)?;
-        let fd = connected(socket.into(), address).await?;
+        let fd = connect(Type::STREAM, address).await?;
         Ok(UnixStream::from_fd(fd))
     }
 

@@ -14,7 +14,7 @@ use crate::ring::op::{Flags, Operation, Outcome};
 use crate::ring::socket::Outbound;
 use crate::sys;
 
-/// Sends one message whole.
+/// Sends one message: whole, unless the socket is a stream.
 pub(crate) struct SendDatagram<K: Keeper, B> {
     lane: Outbound<K>,
     message: Box<Message>,
