@@ -370,7 +370,7 @@ impl Handle {
 
     /// Runs a closure that may block on a thread of the runtime's [blocking pool](crate::blocking).
     ///
-    /// As [`blocking::run`](crate::blocking::run), from any thread.
+    /// As [`blocking::run`], from any thread.
     ///
     /// # Errors
     /// The future resolves to a [`JoinError`](task::JoinError) if the closure panicked, or if the runtime shut down before it

@@ -100,7 +100,10 @@ impl<T: 'static> Future for JoinHandle<T> {
             let task = self.task();
             if task.is_listed() {
                 task.set_joiner(cx.waker());
-                return Poll::Pending;
+                // The waker was cloned, which may be anyone's code, and may have ended the task.
+                if task.is_listed() {
+                    return Poll::Pending;
+                }
             }
             if task.stage() == Stage::Empty {
                 return Poll::Ready(Err(JoinError::cancelled()));
