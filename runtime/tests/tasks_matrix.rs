@@ -3,6 +3,7 @@
 //! What must hold in all of them: the future is dropped once and on its shard, an output is dropped once, who joins is
 //! told what happened, and both shards go on.
 
+use std::future::pending;
 use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -184,6 +185,7 @@ fn subject(case: Case, log: Arc<Log>, abort: oneshot::Receiver<AbortHandle>) -> 
         own.polled.notify_one();
         if case.aborts == Aborts::InPendingPoll {
             abort.abort();
+            pending::<()>().await;
         }
         own.go.notified().await;
         if case.aborts == Aborts::InLastPoll {
@@ -246,13 +248,15 @@ async fn run(case: Case, log: &Arc<Log>) -> Option<Result<Output, JoinError>> {
         Handles::AwaitedByAnotherTask => joiner = handle.take().map(|handle| spawn(handle.join())),
         Handles::DroppedAfterAbort | Handles::Awaited => {}
     }
+    // Kept unused if the task is not to come so far.
+    let mut sender = Some(sender);
     if case.aborts == Aborts::BeforeFirstPoll {
         abort.abort();
-    }
-    // Whoever was aborted does not take it.
-    let _refused = sender.send(abort.clone());
-    if case.aborts != Aborts::BeforeFirstPoll {
+    } else {
+        let sent = sender.take().map(|sender| sender.send(abort.clone()));
+        assert!(matches!(sent, Some(Ok(()))), "the task waits for it");
         log.polled.notified().await;
+        pass(case.place).await;
     }
     if case.aborts == Aborts::WhilePending {
         abort.abort();
@@ -277,14 +281,21 @@ async fn run(case: Case, log: &Arc<Log>) -> Option<Result<Output, JoinError>> {
     }
 }
 
-async fn log_future_gone(case: Case, log: &Log) {
-    if case.aborts == Aborts::BeforeFirstPoll && case.place == Place::Elsewhere {
-        // The factory was dropped unused, or the future was. That the shard has come past it is told by a round trip.
+/// Waits until whatever runs in that place, and what was sent there, is over.
+async fn pass(place: Place) {
+    if place == Place::Elsewhere {
         let past = Handle::current().unwrap().spawn_on(1, || async {});
         past.await.unwrap();
-        return;
     }
-    log.future_gone.notified().await;
+}
+
+async fn log_future_gone(case: Case, log: &Log) {
+    if case.aborts == Aborts::BeforeFirstPoll && case.place == Place::Elsewhere {
+        // The factory was dropped unused, or the future was.
+        pass(case.place).await;
+    } else {
+        log.future_gone.notified().await;
+    }
 }
 
 async fn check(case: Case, homes: [ThreadId; 2]) {
