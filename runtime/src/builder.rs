@@ -150,6 +150,9 @@ impl Builder {
     ///
     /// A wake-up of a sleeping thread costs tens of microseconds on both sides; a spin that catches the news costs
     /// nothing but the CPU it burns. Worth it on CPUs nobody else needs.
+    ///
+    /// A shard spins only while its pauses are about as short as this, and never where shards share CPUs. One that is
+    /// interrupted while it spins leaves the CPU to others for a while.
     pub fn spin(mut self, limit: Duration) -> Self {
         self.spin = limit;
         self

@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
 use crossbeam_deque::Worker;
 
@@ -89,7 +90,12 @@ pub(crate) fn start(builder: &Builder) -> Result<Runtime, StartError> {
             lane,
             ring: ring.clone(),
             seed,
-            spin: builder.spin,
+            // Whoever a spin waits for may need the CPU it spins on.
+            spin: if count > cpus.len() {
+                Duration::ZERO
+            } else {
+                builder.spin
+            },
             lifo_slot: builder.lifo_slot,
             hooks: builder.hooks.clone().into_option(),
         };

@@ -362,3 +362,31 @@ fn a_shard_counts_what_it_does() {
     let told = |metrics: ShardMetrics| metrics.doorbells_sent + metrics.doorbells_elided;
     assert!(told(after) > told(before));
 }
+
+#[test]
+fn a_shard_that_was_told_to_spin_stops_when_news_is_rare() {
+    let runtime = Builder::new()
+        .shards(1)
+        .spin(Duration::from_micros(20))
+        .start()
+        .unwrap();
+    let missed = || async { ShardMetrics::current().unwrap().spins_missed };
+    // Each of these calls is news, and far from the one before it.
+    let call = || {
+        let start = std::time::Instant::now();
+        while start.elapsed() < Duration::from_millis(1) {
+            std::hint::spin_loop();
+        }
+        runtime.run_on(0, missed)
+    };
+    for _ in 0..32 {
+        call();
+    }
+    let before = call();
+    let after = (0..64).fold(before, |_, _| call());
+    assert!(
+        after - before < 32,
+        "{} spins in 64 long pauses",
+        after - before
+    );
+}

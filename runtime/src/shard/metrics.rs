@@ -31,6 +31,8 @@ pub(crate) struct Counters {
     pub(crate) budget_yields: Count,
     pub(crate) timers_fired: Count,
     pub(crate) jobs: Count,
+    pub(crate) spins_paid: Count,
+    pub(crate) spins_missed: Count,
     pub(crate) doorbells_sent: Count,
     pub(crate) doorbells_elided: Count,
 }
@@ -74,6 +76,10 @@ pub struct ShardMetrics {
     pub timers_fired: u64,
     /// Jobs that other threads gave to this shard.
     pub jobs: u64,
+    /// Spins that news ended, each a sleep and a wake-up less.
+    pub spins_paid: u64,
+    /// Spins that a sleep followed.
+    pub spins_missed: u64,
     /// Rings of the doorbells of sleeping shards.
     pub doorbells_sent: u64,
     /// Notices to other shards that needed no ring, because they were awake or rung already.
@@ -106,6 +112,8 @@ impl Shard {
             lifo_capped: self.tasks.borrow().chains_capped(),
             timers_fired: counters.timers_fired.get(),
             jobs: counters.jobs.get(),
+            spins_paid: counters.spins_paid.get(),
+            spins_missed: counters.spins_missed.get(),
             doorbells_sent: counters.doorbells_sent.get(),
             doorbells_elided: counters.doorbells_elided.get(),
             poll_mean_ns: self.pace.poll_ns(),

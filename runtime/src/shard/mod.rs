@@ -4,7 +4,7 @@
 //! [`registry::SharedShard`] and the rings of its [`Team`]. No field stays borrowed while user code runs (a poll, a
 //! drop, a waker): fields are cells, sections that borrow them are short, and values to drop go to the `graveyard`.
 //!
-//! Reading order: [`id`], [`context`], [`registry`], [`turn`], [`pace`], [`park`], [`teardown`], and what others
+//! Reading order: [`id`], [`context`], [`registry`], [`turn`], [`pace`], [`park`], [`spin`], [`teardown`], and what others
 //! ask of a shard: [`services`], [`counts`],
 //! [`metrics`].
 
@@ -17,6 +17,7 @@ mod pace;
 mod park;
 pub(crate) mod registry;
 mod services;
+mod spin;
 mod teardown;
 mod turn;
 
@@ -42,6 +43,7 @@ use self::drain::Draining;
 use self::metrics::Counters;
 use self::pace::Pace;
 use self::registry::Lease;
+use self::spin::Spin;
 use crate::clock::Clock;
 use crate::error::StartErrorKind;
 use crate::float::board::Work;
@@ -110,7 +112,7 @@ pub(crate) struct Shard {
     now_ns: Cell<u64>,
     pace: Pace,
     rng: Rng,
-    spin: Duration,
+    spin: Spin,
     /// New tasks are refused.
     closing: Cell<bool>,
     draining: Cell<Draining>,
@@ -193,7 +195,7 @@ impl Shard {
             clock,
             rng: Rng::new(config.seed ^ u64::from(lease.number().index()).rotate_left(32)),
             lease,
-            spin: config.spin,
+            spin: Spin::new(u64::try_from(config.spin.as_nanos()).unwrap_or(u64::MAX)),
             closing: Cell::new(false),
             draining: Cell::default(),
             unfinished: Cell::new(false),

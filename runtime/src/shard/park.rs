@@ -17,6 +17,18 @@ pub(super) enum Rest {
     Slept,
 }
 
+/// How a spin ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spun {
+    /// There is something to do.
+    News,
+    /// There was nothing for so long; zero if the shard did not spin.
+    InVain { ns: u64 },
+}
+
+/// Looks of a spin between two looks at the clock.
+const LOOKS_PER_CLOCK: usize = 32;
+
 impl Shard {
     /// Nothing is ready: rest, and tell those who want to know.
     pub(super) fn park(&self, effects: &mut Effects) -> Rest {
@@ -47,10 +59,14 @@ impl Shard {
             return Rest::Awake;
         }
         let help = self.help_siblings();
-        if help == Help::Needed || (!self.spin.is_zero() && self.spin_for_news(wait)) {
+        let spun = match help {
+            Help::Needed => Spun::News,
+            _ => self.spin_for_news(wait),
+        };
+        let Spun::InVain { ns: spun_ns } = spun else {
             self.enter(Wait::Poll, effects);
             return Rest::Awake;
-        }
+        };
         if self.shared().handshake.prepare_sleep() {
             let wait = if help == Help::NotNeeded && self.is_help_needed() {
                 Wait::Poll
@@ -60,10 +76,13 @@ impl Shard {
             let start_ns = self.clock.now_ns();
             self.enter(wait, effects);
             self.finish_sleep();
+            let end_ns = self.clock.now_ns();
+            let slept_ns = end_ns.saturating_sub(start_ns);
             self.counters.parks.add(1);
-            self.counters
-                .parked_ns
-                .add(self.clock.now_ns().saturating_sub(start_ns));
+            self.counters.parked_ns.add(slept_ns);
+            if next.is_none_or(|next| end_ns < next) {
+                self.spin.slept(spun_ns, slept_ns);
+            }
             self.pace.unsettle();
             Rest::Slept
         } else {
@@ -78,22 +97,24 @@ impl Shard {
         }
     }
 
-    /// Watches the inbound word and the ring for a while; true if there is something to do.
-    fn spin_for_news(&self, wait: Option<Duration>) -> bool {
-        let limit = wait.map_or(self.spin, |wait| wait.min(self.spin));
-        let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
-        let start_ns = self.clock.now_ns();
+    /// Watches the inbound word and the ring for a while, if that is wanted and has been worth it lately.
+    fn spin_for_news(&self, wait: Option<Duration>) -> Spun {
+        let Some(limit_ns) = self.spin.begin() else {
+            return Spun::InVain { ns: 0 };
+        };
         // What is queued for the kernel goes there first, or the spin would wait for completions nobody started.
         if self.driver.borrow().has_unsubmitted() {
-            return true;
+            return Spun::News;
         }
+        let wait_ns = wait.map_or(u64::MAX, |wait| {
+            u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX)
+        });
+        let start_ns = self.clock.now_ns();
+        let mut last_ns = start_ns;
         loop {
-            for _ in 0..32 {
-                if self.shared().handshake.has_news()
-                    || self.driver.borrow().needs_enter()
-                    || self.team.board().has_work_for(self.id.index())
-                {
-                    return true;
+            for _ in 0..LOOKS_PER_CLOCK {
+                if self.has_news() {
+                    return self.catch_news(last_ns - start_ns);
                 }
                 std::hint::spin_loop();
             }
@@ -101,12 +122,32 @@ impl Shard {
                 pulse.beat();
             }
             if self.driver.borrow_mut().look() {
-                return true;
+                return self.catch_news(last_ns - start_ns);
             }
-            if self.clock.now_ns() - start_ns >= limit_ns {
-                return false;
+            let now_ns = self.clock.now_ns();
+            let spun_ns = now_ns - start_ns;
+            if spun_ns >= wait_ns {
+                // The timer was known: this says nothing of how news comes.
+                return Spun::News;
             }
+            if self.spin.is_interrupted(now_ns - last_ns) || spun_ns >= limit_ns {
+                self.counters.spins_missed.add(1);
+                return Spun::InVain { ns: spun_ns };
+            }
+            last_ns = now_ns;
         }
+    }
+
+    fn catch_news(&self, spun_ns: u64) -> Spun {
+        self.counters.spins_paid.add(1);
+        self.spin.caught(spun_ns);
+        Spun::News
+    }
+
+    fn has_news(&self) -> bool {
+        self.shared().handshake.has_news()
+            || self.driver.borrow().needs_enter()
+            || self.team.board().has_work_for(self.id.index())
     }
 
     /// One visit to the kernel: submits, waits as told, reaps, and acts on what came back.
