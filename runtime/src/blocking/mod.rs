@@ -3,6 +3,8 @@
 //! A shard that waits in a system call, or computes for a millisecond, stops every task on it. Such work goes to the
 //! pool: [`run`] hands a closure over and resolves to what it returns; the task waits, its shard does not.
 //!
+//! What blocks and cannot leave its thread says so with [`shard_blocking`].
+//!
 //! There is one pool for each runtime. It has no thread until the first job comes. A job that finds no idle thread gets
 //! a new one, up to [`Builder::blocking_threads`]; beyond that it waits in line. A thread that was idle for
 //! [`Builder::blocking_keep_alive`] ends. Threads of the pool belong to no shard: they may use every CPU the thread that
@@ -28,10 +30,12 @@
 
 mod handle;
 pub(crate) mod pool;
+mod section;
 
 pub(crate) use handle::submit;
 pub use handle::{BlockingHandle, Full};
 pub use pool::BlockingCounts;
+pub use section::shard_blocking;
 
 use crate::shard::context;
 

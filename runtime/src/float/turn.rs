@@ -93,6 +93,14 @@ impl Shard {
         }
     }
 
+    /// The shard is about to block: whatever waits in its lane is for others.
+    pub(crate) fn offer_float(&self) {
+        let lane = self.float();
+        if lane.has_work() {
+            self.call_siblings(lane.queue.len() + self.team().board().overflow_len());
+        }
+    }
+
     fn next_float(&self) -> Option<Work> {
         let lane = self.float();
         let taken = lane.taken.replace(lane.taken.get() + 1);

@@ -123,12 +123,13 @@ impl Distributor {
         let (returns, mut returned) = mpsc::unbounded();
         let mut shards = Shards::new(&runtime);
         let serve = Arc::new(serve);
+        let is_blocked = |shard| runtime.team().shared(shard).is_blocked();
         loop {
             let (stream, peer) = next(&self.listener, &mut returned, &mut shards).await;
             let place = loop {
                 let able = match &self.policy {
                     Policy::RoundRobin => shards.in_turn(),
-                    Policy::LeastConnections => shards.least_loaded(),
+                    Policy::LeastConnections => shards.least_loaded(is_blocked),
                     Policy::By(choose) => shards.nearest(choose(peer)),
                 };
                 match able {
@@ -263,11 +264,15 @@ impl Shards {
         Some(found)
     }
 
-    fn least_loaded(&mut self) -> Option<usize> {
+    /// One that blocks would keep the connection waiting, however few it has: it comes last.
+    fn least_loaded(&mut self, is_blocked: impl Fn(ShardId) -> bool) -> Option<usize> {
         let able = self
             .from(self.turn)
             .filter(|&at| self.places[at].can_take());
-        let found = able.min_by_key(|&at| self.places[at].load.open())?;
+        let found = able.min_by_key(|&at| {
+            let shard = &self.places[at];
+            (is_blocked(shard.id), shard.load.open())
+        })?;
         self.turn = found + 1;
         Some(found)
     }
@@ -368,16 +373,25 @@ mod tests {
     fn the_least_loaded_gets_the_next_and_places_leave_the_count() {
         let mut shards = shards(2);
         let first = shards.takes_one(0);
-        assert_eq!(shards.least_loaded(), Some(1));
+        assert_eq!(shards.least_loaded(|_| false), Some(1));
         let mut second = shards.takes_one(1);
         second.arrived();
         drop(first);
-        assert_eq!(shards.least_loaded(), Some(0));
+        assert_eq!(shards.least_loaded(|_| false), Some(0));
         assert_eq!(
             (shards.places[0].load.open(), shards.places[1].load.open()),
             (0, 1)
         );
         drop(second);
         assert_eq!(shards.places[1].load.open(), 0);
+    }
+
+    #[test]
+    fn a_shard_that_blocks_takes_a_connection_only_when_no_other_can() {
+        let mut shards = shards(2);
+        let _busy = [shards.takes_one(1), shards.takes_one(1)];
+        assert_eq!(shards.least_loaded(|shard| shard == 0.into()), Some(1));
+        shards.is_gone(1.into());
+        assert_eq!(shards.least_loaded(|shard| shard == 0.into()), Some(0));
     }
 }

@@ -52,6 +52,8 @@ pub struct Stall {
     pub thread_state: Option<char>,
     /// The function of the kernel it waits in, if the kernel tells.
     pub waits_in: Option<String>,
+    /// It said so before: it is in a section of [`shard_blocking`](crate::blocking::shard_blocking).
+    pub is_announced: bool,
 }
 
 impl fmt::Display for Stall {
@@ -61,6 +63,9 @@ impl fmt::Display for Stall {
         match &self.task {
             Some(task) => write!(f, "{task}")?,
             None => f.write_str("code that is no task")?,
+        }
+        if self.is_announced {
+            f.write_str(", in a section that says it blocks")?;
         }
         write!(f, "; thread {}", self.thread)?;
         match (self.thread_state, &self.waits_in) {
@@ -180,7 +185,7 @@ fn watch(team: &Team, limit: Duration, hook: &StallHook, ended: &mpsc::Receiver<
             let lasted_ns = now_ns - seen.since_ns;
             if lasted_ns >= seen.due_ns {
                 seen.due_ns = lasted_ns.saturating_mul(2);
-                let stall = stall(*shard, pulse, Duration::from_nanos(lasted_ns));
+                let stall = stall(team, *shard, pulse, Duration::from_nanos(lasted_ns));
                 // The hook is anyone's code.
                 contain(|| hook(&stall));
             }
@@ -188,7 +193,7 @@ fn watch(team: &Team, limit: Duration, hook: &StallHook, ended: &mpsc::Receiver<
     }
 }
 
-fn stall(shard: ShardId, pulse: &Pulse, lasted: Duration) -> Stall {
+fn stall(team: &Team, shard: ShardId, pulse: &Pulse, lasted: Duration) -> Stall {
     let thread = pulse.thread();
     let read = |file| fs::read_to_string(format!("/proc/self/task/{thread}/{file}")).ok();
     // After the name, which is in parentheses and may hold anything.
@@ -202,6 +207,7 @@ fn stall(shard: ShardId, pulse: &Pulse, lasted: Duration) -> Stall {
         thread,
         thread_state: state,
         waits_in,
+        is_announced: team.shared(shard).is_blocked(),
     }
 }
 

@@ -35,6 +35,8 @@ pub(crate) struct Counters {
     pub(crate) spins_missed: Count,
     pub(crate) doorbells_sent: Count,
     pub(crate) doorbells_elided: Count,
+    pub(crate) blocking_sections: Count,
+    pub(crate) blocked_ns: Count,
 }
 
 /// What the loop of a shard has done since it started.
@@ -84,6 +86,10 @@ pub struct ShardMetrics {
     pub doorbells_sent: u64,
     /// Notices to other shards that needed no ring, because they were awake or rung already.
     pub doorbells_elided: u64,
+    /// Sections that [blocked](crate::blocking::shard_blocking) the shard and said so.
+    pub blocking_sections: u64,
+    /// Time in those, in nanoseconds.
+    pub blocked_ns: u64,
     /// Mean length of a poll in recent turns, in nanoseconds.
     pub poll_mean_ns: u64,
 }
@@ -99,6 +105,11 @@ impl ShardMetrics {
 }
 
 impl Shard {
+    pub(crate) fn count_blocking_section(&self, lasted_ns: u64) {
+        self.counters.blocking_sections.add(1);
+        self.counters.blocked_ns.add(lasted_ns);
+    }
+
     pub(crate) fn metrics(&self) -> ShardMetrics {
         let counters = &self.counters;
         ShardMetrics {
@@ -116,6 +127,8 @@ impl Shard {
             spins_missed: counters.spins_missed.get(),
             doorbells_sent: counters.doorbells_sent.get(),
             doorbells_elided: counters.doorbells_elided.get(),
+            blocking_sections: counters.blocking_sections.get(),
+            blocked_ns: counters.blocked_ns.get(),
             poll_mean_ns: self.pace.poll_ns(),
         }
     }

@@ -5,7 +5,7 @@
 //! most [`SHARD_NUMBER_COUNT`] of them, as many as ever lived at one time.
 
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::context;
@@ -34,6 +34,8 @@ pub(crate) struct SharedShard {
     doorbell: AtomicI32,
     /// Messages from outside the runtime whose senders do not wait, and that have not arrived yet.
     outside: AtomicUsize,
+    /// The shard is in a section that blocks its thread.
+    blocked: AtomicBool,
     /// Where the next user of this number goes on counting generations.
     generation: AtomicU64,
 }
@@ -109,9 +111,22 @@ impl SharedShard {
             jobs,
             doorbell: AtomicI32::new(-1),
             outside: AtomicUsize::new(0),
+            blocked: AtomicBool::new(false),
             // Generation zero marks free slots everywhere.
             generation: AtomicU64::new(1),
         }
+    }
+
+    /// Whether the shard says that it blocks its thread right now.
+    pub(crate) fn is_blocked(&self) -> bool {
+        // ORDERING: Relaxed; a hint for placement and reports, which nothing else is read by.
+        self.blocked.load(Ordering::Relaxed)
+    }
+
+    /// For the shard itself.
+    pub(crate) fn set_blocked(&self, blocked: bool) {
+        // ORDERING: Relaxed; see `is_blocked`.
+        self.blocked.store(blocked, Ordering::Relaxed);
     }
 
     /// The shard opens for other threads. Returns the generation to go on from.

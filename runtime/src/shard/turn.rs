@@ -250,7 +250,7 @@ impl Shard {
     }
 
     /// Makes everything this turn wrote visible to its peers, with one notice each.
-    pub(super) fn publish(&self) {
+    pub(crate) fn publish(&self) {
         if self.touched.borrow().is_empty() {
             return;
         }

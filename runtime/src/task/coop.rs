@@ -49,6 +49,16 @@ impl Budget {
         self.left.set(UNLIMITED);
     }
 
+    /// No limit for a while; returns what [`Budget::resume`] takes to go on from there.
+    pub(crate) fn suspend(&self) -> u32 {
+        self.left.replace(UNLIMITED)
+    }
+
+    /// The end of what [`Budget::suspend`] began.
+    pub(crate) fn resume(&self, left: u32) {
+        self.left.set(left);
+    }
+
     /// Whether operations are to answer `Pending`; see [`crate::shard::Shard::give_way`].
     #[inline]
     pub(crate) fn is_spent(&self) -> bool {
@@ -194,7 +204,7 @@ pub(super) struct Lifted {
 impl Lifted {
     pub(super) fn new() -> Self {
         Self {
-            left: context::with(|shard| shard.budget().left.replace(UNLIMITED)),
+            left: context::with(|shard| shard.budget().suspend()),
         }
     }
 }
@@ -202,7 +212,7 @@ impl Lifted {
 impl Drop for Lifted {
     fn drop(&mut self) {
         if let Some(left) = self.left {
-            context::with(|shard| shard.budget().left.set(left));
+            context::with(|shard| shard.budget().resume(left));
         }
     }
 }
