@@ -68,6 +68,7 @@ runtime/src/ring/tests/records.rs: test: operations of its own
 runtime/src/ring/uring.rs: maps entries to the ring's and enters the kernel
 runtime/src/shard/context.rs: reads the scoped pointer to the current shard
 runtime/src/sys.rs: the only libc calls outside of the ring
+runtime/tests/tcp_shortage.rs: test: lowers the limit on open files
 runtime/src/task/join.rs: names the output type of an erased task
 runtime/src/task/raw.rs: owns the task's allocation
 runtime/src/task/waker.rs: builds a waker whose data word is an id

@@ -50,6 +50,8 @@ mod receiver;
 mod resolve;
 mod split;
 mod tcp_listener;
+mod tcp_options;
+mod tcp_socket;
 mod tcp_stream;
 #[cfg(test)]
 mod tests;
@@ -67,6 +69,8 @@ pub use self::migrate::{DetachedStream, Migrate, MigrateError, ShardGone, migrat
 pub use self::resolve::{LookupError, Targets, ToTargets, lookup_host};
 pub use self::split::{OwnedReadHalf, OwnedWriteHalf, ReuniteError};
 pub use self::tcp_listener::TcpListener;
+pub use self::tcp_options::Keepalive;
+pub use self::tcp_socket::TcpSocket;
 pub use self::tcp_stream::TcpStream;
 pub use self::udp::UdpSocket;
 pub use self::unix::{

@@ -161,6 +161,12 @@ impl Receiver {
         }
     }
 
+    /// Ends the armed receive and waits until nothing is in flight.
+    pub(super) async fn settle(&mut self, socket: &Rc<StreamSocket>) {
+        self.armed = None;
+        drop(socket.take_inbound().await);
+    }
+
     /// Starts to receive, unless bytes came meanwhile or the pool has none to spare.
     async fn arm(&mut self, socket: &Rc<StreamSocket>) -> io::Result<Source> {
         let lane = socket.take_inbound().await;

@@ -21,7 +21,7 @@ const BACKLOG: i32 = 1024;
 ///
 /// # Shard affinity
 ///
-/// Belongs to the shard that made it. To serve one port from every shard, bind a listener on each with
+/// Belongs to the shard that made it. [`TcpSocket`](crate::net::TcpSocket) sets more than `bind` does. To serve one port from every shard, bind a listener on each with
 /// [`bind_reuse_port`](Self::bind_reuse_port); the kernel spreads the connections by a hash of their addresses.
 ///
 /// # Examples
@@ -84,7 +84,7 @@ impl TcpListener {
         Ok(TcpListener::from_fd(socket.into()))
     }
 
-    fn from_fd(fd: OwnedFd) -> TcpListener {
+    pub(super) fn from_fd(fd: OwnedFd) -> TcpListener {
         TcpListener {
             acceptor: Acceptor::new(fd),
         }

@@ -108,7 +108,8 @@ impl TcpStream {
     /// # Errors
     ///
     /// Gives the stream back if an operation on it, a cancelled one included, has not ended yet, or if a cancelled
-    /// read left bytes for the next read: moving the connection would lose them.
+    /// read left bytes for the next read: moving the connection would lose them. A receive that [`recv`](Self::recv) left
+    /// running is ended with [`settle`](Self::settle).
     pub fn into_std(self) -> Result<std::net::TcpStream, TcpStream> {
         let TcpStream { receiver, socket } = self;
         match Socket::into_fd(socket) {
@@ -386,6 +387,18 @@ impl TcpStream {
         transfer::write_all_vectored(&self.socket, buffers).await
     }
 
+    /// Ends what [`recv`](Self::recv) left running, and waits for that.
+    ///
+    /// Bytes that came meanwhile are there for the next receives and reads, [`try_read`](Self::try_read) included. With
+    /// nothing running and nothing left to read, [`into_std`](Self::into_std) gives the connection away.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe.
+    pub async fn settle(&mut self) {
+        self.receiver.settle(&self.socket).await;
+    }
+
     /// Shuts down reading, writing or both, after writes in flight.
     ///
     /// # Errors
@@ -397,24 +410,6 @@ impl TcpStream {
     /// Safe: it happens or it does not.
     pub async fn shutdown(&mut self, how: Shutdown) -> io::Result<()> {
         shutdown(&self.socket, how).await
-    }
-
-    /// Sets whether small writes are sent at once (`TCP_NODELAY`) instead of being held back to be joined.
-    ///
-    /// # Errors
-    ///
-    /// What the kernel reports.
-    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
-        SockRef::from(&*self.socket).set_tcp_nodelay(nodelay)
-    }
-
-    /// Returns whether small writes are sent at once.
-    ///
-    /// # Errors
-    ///
-    /// What the kernel reports.
-    pub fn nodelay(&self) -> io::Result<bool> {
-        SockRef::from(&*self.socket).tcp_nodelay()
     }
 
     /// Returns the address of the other end.
