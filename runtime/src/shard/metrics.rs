@@ -72,7 +72,7 @@ pub struct ShardMetrics {
     pub empty_wakes: u64,
     /// Operations that were put off because their task had spent its budget.
     pub budget_yields: u64,
-    /// Tasks that would have been run next, had not three been run that way already.
+    /// Times that three tasks in a row were run because the one before had woken them.
     pub lifo_capped: u64,
     /// Timers that fired.
     pub timers_fired: u64,

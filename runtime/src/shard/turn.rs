@@ -227,6 +227,7 @@ impl Shard {
         polls
     }
 
+    #[inline]
     fn run_task(&self, mut task: TaskRef) {
         let waker = task_waker(task.id());
         self.hook_task(TaskMoment::BeforePoll, |shard| task.info(shard));

@@ -73,28 +73,22 @@ pub(crate) enum Pick {
     Among(Class),
 }
 
-/// Where chains stand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Chain {
-    /// The slot is not used by this shard.
-    Off,
-    /// No task runs, or one of a class other than default.
-    None,
-    /// So many more polls may follow.
-    Left(u8),
-}
-
 #[derive(Debug)]
 pub(super) struct ReadyQueue {
     default: VecDeque<Ready>,
     latency: VecDeque<Ready>,
     background: VecDeque<Ready>,
-    /// Invariant: `Some` only while a chain lasts.
+    /// How many of the ready tasks are of a class other than default.
+    classed: usize,
+    /// Invariant: `Some` only while `chain_left` is not zero.
     next: Option<Ready>,
-    chain: Chain,
+    /// So many more polls the chain may have; zero also while there is none.
+    chain_left: u8,
+    /// What a new chain begins with; zero for a shard that wants none.
+    chain_max: u8,
     /// What is left of the round, in the order of [`Class::ALL`].
     credits_ns: [i64; 3],
-    /// Chains that were ended for being too long.
+    /// Chains that got as long as they may.
     capped: u64,
 }
 
@@ -104,8 +98,10 @@ impl ReadyQueue {
             default: VecDeque::with_capacity(64),
             latency: VecDeque::new(),
             background: VecDeque::new(),
+            classed: 0,
             next: None,
-            chain: Chain::None,
+            chain_left: 0,
+            chain_max: CHAINED_MAX,
             credits_ns: Class::ALL.map(Class::quantum_ns),
             capped: 0,
         }
@@ -113,20 +109,15 @@ impl ReadyQueue {
 
     /// Lets every task take its place in the queue, for a shard that wants no chains.
     pub(super) fn forgo_slot(&mut self) {
-        self.chain = Chain::Off;
+        self.chain_max = 0;
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.default.is_empty() && self.has_default_alone() && self.next.is_none()
+        self.default.is_empty() && self.classed == 0 && self.next.is_none()
     }
 
     pub(super) fn capped(&self) -> u64 {
         self.capped
-    }
-
-    #[inline]
-    fn has_default_alone(&self) -> bool {
-        self.latency.is_empty() && self.background.is_empty()
     }
 
     fn queue(&mut self, class: Class) -> &mut VecDeque<Ready> {
@@ -140,13 +131,18 @@ impl ReadyQueue {
     /// Adds a task at the end of its queue.
     #[inline]
     pub(super) fn push(&mut self, ready: Ready, class: Class) {
-        self.queue(class).push_back(ready);
+        if class == Class::Default {
+            self.default.push_back(ready);
+        } else {
+            self.classed += 1;
+            self.queue(class).push_back(ready);
+        }
     }
 
     /// Adds a task that was woken: if a chain lasts and the slot is free, it is the next.
     #[inline]
     pub(super) fn push_woken(&mut self, ready: Ready, class: Class) {
-        if class == Class::Default && matches!(self.chain, Chain::Left(_)) && self.next.is_none() {
+        if self.chain_left > 0 && self.next.is_none() && class == Class::Default {
             self.next = Some(ready);
         } else {
             self.push(ready, class);
@@ -156,41 +152,25 @@ impl ReadyQueue {
     /// Takes the next task. `Chained` ones only while the budget they would run with is not spent.
     #[inline]
     pub(super) fn pop(&mut self, budget: ChainBudget) -> Option<(Ready, Pick)> {
-        if !self.has_default_alone() {
+        if self.classed > 0 {
             return self.pop_by_class();
         }
         if let Some(next) = self.next.take() {
-            match self.chain {
-                Chain::Left(left @ 1..) if budget == ChainBudget::Left => {
-                    self.chain = Chain::Left(left - 1);
-                    return Some((next, Pick::Chained));
-                }
-                _ => {
-                    self.capped += 1;
-                    self.default.push_back(next);
-                }
+            if budget == ChainBudget::Left {
+                self.chain_left -= 1;
+                self.capped += u64::from(self.chain_left == 0);
+                return Some((next, Pick::Chained));
             }
+            self.default.push_back(next);
         }
-        let ready = self.default.pop_front()?;
-        self.begin_chain();
-        Some((ready, Pick::Queued))
-    }
-
-    #[inline]
-    fn begin_chain(&mut self) {
-        if self.chain != Chain::Off {
-            self.chain = Chain::Left(CHAINED_MAX);
-        }
+        self.chain_left = self.chain_max;
+        Some((self.default.pop_front()?, Pick::Queued))
     }
 
     /// No task of this turn runs any more: who is woken now was not woken by one.
     pub(super) fn end_chain(&mut self) {
-        if let Some(next) = self.next.take() {
-            self.default.push_back(next);
-        }
-        if self.chain != Chain::Off {
-            self.chain = Chain::None;
-        }
+        self.default.extend(self.next.take());
+        self.chain_left = 0;
     }
 
     #[cold]
@@ -203,6 +183,7 @@ impl ReadyQueue {
             .count();
         let class = self.class_in_credit();
         let ready = self.queue(class).pop_front()?;
+        self.classed -= usize::from(class != Class::Default);
         let pick = if rivals > 1 {
             Pick::Among(class)
         } else {

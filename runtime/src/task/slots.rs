@@ -70,7 +70,7 @@ impl Tasks {
         self.ready.forgo_slot();
     }
 
-    /// How often a task would have been run next, but for the length of its chain.
+    /// Chains that got as long as they may.
     pub(crate) fn chains_capped(&self) -> u64 {
         self.ready.capped()
     }
@@ -140,6 +140,7 @@ impl Tasks {
         }
     }
 
+    #[inline]
     fn queue(&mut self, index: usize) {
         let entry = &mut self.slots[index];
         if !entry.queued {
