@@ -4,6 +4,8 @@
 
 #[path = "tidy/blank.rs"]
 mod blank;
+#[path = "tidy/map.rs"]
+mod map;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
