@@ -120,6 +120,7 @@ const DEPENDENCIES: [(&str, &[&str]); 3] = [
             "signal-hook",
             "slab",
             "socket2",
+            "tracing",
         ],
     ),
 ];

@@ -19,6 +19,7 @@ use crate::error::{StartError, StartErrorKind};
 use crate::float::board::{Board, Work};
 use crate::mesh::team::Team;
 use crate::observe::hooks::ShardMoment;
+use crate::observe::trace;
 use crate::observe::watchdog::Watchdog;
 use crate::ring::{AnyBackend, Backend, BackendError, BufferPoolConfig, Effects, RingConfig};
 use crate::runtime::Runtime;
@@ -186,6 +187,7 @@ impl Crew {
                 return Err(failure);
             }
         };
+        trace::backend_chosen(backend, self.threads.len(), refused.as_ref());
         self.tell_all(|| Go::Run);
         let (team, threads) = (team.clone(), self.threads);
         Ok(Runtime::new(team, threads, watchdog, backend, refused))
@@ -338,6 +340,7 @@ fn run(order: Order) {
         return;
     };
     let mut inbound: Inbound = (0..team.len()).map(|_| None).collect();
+    trace::shard_started(id);
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| shard.run(&mut inbound, &mut effects))) {
         team.cancel(Some(payload));
     }
@@ -345,6 +348,7 @@ fn run(order: Order) {
         shard.tear_down(&mut inbound, &mut effects);
     }));
     shard.hook_shard(ShardMoment::Stop);
+    trace::shard_stopped(id);
     drop(entered);
     if let Err(payload) = torn_down {
         team.cancel(Some(payload));

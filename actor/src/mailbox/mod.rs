@@ -238,10 +238,11 @@ impl<A: Actor> Mailbox<A> {
             Ok(None) => {}
             Ok(Some(message)) => self.queue.borrow_mut().push_back(Letter::Message(message)),
             Err(payload) => {
-                // Reported by the hook, and to the asker by the drop of its reply.
-                discard_payload(payload);
+                // First: the drop of a payload is anyone's code, and may send to this actor.
                 self.verdict
                     .set(self.verdict.get().or(Some(Verdict::Panicked)));
+                // Reported by the hook, and to the asker by the drop of its reply.
+                discard_payload(payload);
             }
         }
         match self.verdict.get() {

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use super::gather::shard_at;
 use super::pulse::{Pulse, RunningTask};
+use super::trace;
 use crate::builder::Builder;
 use crate::clock::Clock;
 use crate::mesh::team::Team;
@@ -80,7 +81,7 @@ impl fmt::Display for Stall {
 impl Builder {
     /// Watches for shards that do not come round their loop for `limit`, from a thread of its own. Default: off.
     ///
-    /// A stall is reported as a line on standard error, or to [`Builder::on_stall`], when the limit is over and then each
+    /// A stall is reported as a line on standard error, to [`Builder::on_stall`], or to a subscriber of `tracing`, when the limit is over and then each
     /// time that it has lasted twice as long. Sleeping is no stall. The limit is at least a millisecond; a tenth of a
     /// second finds what users notice.
     ///
@@ -132,8 +133,7 @@ impl Watchdog {
         hook: Option<StallHook>,
     ) -> io::Result<Self> {
         let (end, ended) = mpsc::channel();
-        let hook = hook.unwrap_or_else(|| Arc::new(write_line));
-        let watch = move || watch(&team, limit, &hook, &ended);
+        let watch = move || watch(&team, limit, hook.as_ref(), &ended);
         let thread = thread::Builder::new().name(name).spawn(watch)?;
         Ok(Self { end, thread })
     }
@@ -154,7 +154,7 @@ struct Seen {
     due_ns: u64,
 }
 
-fn watch(team: &Team, limit: Duration, hook: &StallHook, ended: &mpsc::Receiver<()>) {
+fn watch(team: &Team, limit: Duration, hook: Option<&StallHook>, ended: &mpsc::Receiver<()>) {
     let clock = Clock::Monotonic;
     let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
     let step = (limit / LOOKS_PER_LIMIT).max(SHORTEST);
@@ -185,9 +185,10 @@ fn watch(team: &Team, limit: Duration, hook: &StallHook, ended: &mpsc::Receiver<
             let lasted_ns = now_ns - seen.since_ns;
             if lasted_ns >= seen.due_ns {
                 seen.due_ns = lasted_ns.saturating_mul(2);
-                let stall = stall(team, *shard, pulse, Duration::from_nanos(lasted_ns));
-                // The hook is anyone's code.
-                contain(|| hook(&stall));
+                report(
+                    &stall(team, *shard, pulse, Duration::from_nanos(lasted_ns)),
+                    hook,
+                );
             }
         }
     }
@@ -208,6 +209,17 @@ fn stall(team: &Team, shard: ShardId, pulse: &Pulse, lasted: Duration) -> Stall 
         thread_state: state,
         waits_in,
         is_announced: team.shared(shard).is_blocked(),
+    }
+}
+
+/// Tells whoever wants to know; a line is written if it is nobody.
+fn report(stall: &Stall, hook: Option<&StallHook>) {
+    let heard = trace::stalled(stall);
+    match hook {
+        // It is anyone's code.
+        Some(hook) => contain(|| hook(stall)),
+        None if heard => {}
+        None => write_line(stall),
     }
 }
 

@@ -56,6 +56,7 @@ use crate::mesh::ring::Consumer;
 use crate::mesh::team::Team;
 use crate::observe::hooks::Hooks;
 use crate::observe::pulse::Pulse;
+use crate::observe::trace;
 use crate::ring::{AnyBackend, Driver, RingConfig};
 use crate::rng::Rng;
 use crate::sys;
@@ -89,6 +90,8 @@ pub(crate) struct Shard {
     /// This shard's end of the float lane.
     float: Lane,
     hooks: Option<Box<Hooks>>,
+    /// The span of the task that is polled.
+    traced: trace::Current,
     /// What others see of this shard while it is busy, if anyone watches.
     pulse: Option<Arc<Pulse>>,
     /// Peers with something to publish, or with someone waiting for room.
@@ -168,6 +171,7 @@ impl Shard {
             links: links.collect(),
             float: Lane::new(config.lane),
             hooks: config.hooks,
+            traced: trace::Current::new(),
             pulse,
             team: config.team,
             doorbell: Some(doorbell),

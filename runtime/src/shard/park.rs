@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::Shard;
 use crate::float::Help;
 use crate::observe::hooks::ShardMoment;
+use crate::observe::trace;
 use crate::ring::{Effects, Wait};
 
 /// How a shard that had nothing ready went on.
@@ -32,9 +33,9 @@ const LOOKS_PER_CLOCK: usize = 32;
 impl Shard {
     /// Nothing is ready: rest, and tell those who want to know.
     pub(super) fn park(&self, effects: &mut Effects) -> Rest {
-        if self.hooks().is_some() {
+        if self.hooks().is_some() | trace::parking(self.id) {
             self.hook_shard(ShardMoment::Park);
-            // What the hook did leaves before the sleep, as if a task had done it.
+            // What the hook or the subscriber did leaves before the sleep, as if a task had done it.
             self.bury_all();
             self.publish();
         }
@@ -45,6 +46,7 @@ impl Shard {
             Rest::Awake
         };
         self.hook_shard(ShardMoment::Unpark);
+        trace::unparked(self.id);
         rest
     }
 

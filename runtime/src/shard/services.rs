@@ -216,6 +216,7 @@ impl Shard {
         if let Some(pulse) = self.pulse() {
             pulse.note_spawn(&handle.info(self.id));
         }
+        handle.put_span(self.traced.open(&handle.info(self.id)));
         self.hook_task(TaskMoment::Spawn, |shard| handle.info(shard));
         handle
     }
@@ -254,6 +255,7 @@ impl Shard {
     pub(super) fn end(&self, task: TaskRef) {
         self.tasks.borrow_mut().remove(task.id().slot());
         self.hook_task(TaskMoment::Terminate, |shard| task.info(shard));
+        task.take_span().close();
         self.unlist(task);
     }
 

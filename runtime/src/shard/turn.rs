@@ -235,7 +235,11 @@ impl Shard {
         if let Some(pulse) = self.pulse() {
             pulse.enter(task.id());
         }
+        let span = task.take_span();
+        self.traced.enter(&span);
         let ended = task.poll(&mut Context::from_waker(&waker));
+        self.traced.exit(&span);
+        task.put_span(span);
         self.running.set(None);
         if let Some(pulse) = self.pulse() {
             pulse.beat();

@@ -16,6 +16,7 @@ use super::id::Id;
 use super::origin::Info;
 use super::raw::JoinRef;
 use super::state::Stage;
+use crate::observe::trace::{self, TaskSpan};
 use crate::shard::ShardId;
 
 /// An owned permission to wait for a task's output.
@@ -46,6 +47,10 @@ impl<T: 'static> JoinHandle<T> {
 
     pub(crate) fn info(&self, shard: ShardId) -> Info<'_> {
         self.task().info(shard)
+    }
+
+    pub(crate) fn put_span(&self, span: TaskSpan) {
+        self.task().put_span(span);
     }
 
     fn task(&self) -> &JoinRef {
@@ -162,6 +167,7 @@ enum Cause {
 
 impl JoinError {
     pub(crate) fn panicked(payload: Box<dyn Any + Send>) -> Self {
+        trace::panicked(payload.as_ref());
         Self {
             cause: Cause::Panicked(Mutex::new(payload)),
         }
@@ -200,7 +206,12 @@ impl JoinError {
 }
 
 /// Drops the payload of a panic that nobody takes, whose own drop may panic as well.
-pub fn discard_payload(mut payload: Box<dyn Any + Send>) {
+pub fn discard_payload(payload: Box<dyn Any + Send>) {
+    trace::panicked(payload.as_ref());
+    drop_payload(payload);
+}
+
+fn drop_payload(mut payload: Box<dyn Any + Send>) {
     const TRIES: usize = 8;
     for _ in 0..TRIES {
         match catch_unwind(AssertUnwindSafe(|| drop(payload))) {
@@ -220,6 +231,14 @@ pub fn discard_payload(mut payload: Box<dyn Any + Send>) {
 pub(crate) fn contain(code: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(code)) {
         discard_payload(payload);
+    }
+}
+
+/// Runs code of a subscriber. Nobody is told of a panic in it: it would be the one that just panicked.
+#[cfg(feature = "tracing")]
+pub(crate) fn contain_silently(code: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(code)) {
+        drop_payload(payload);
     }
 }
 

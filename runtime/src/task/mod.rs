@@ -40,6 +40,8 @@ pub use coop::{consume_budget, has_budget_remaining, unconstrained};
 pub use id::Id;
 pub(crate) use id::TaskId;
 pub(crate) use join::contain;
+#[cfg(feature = "tracing")]
+pub(crate) use join::contain_silently;
 pub use join::{JoinError, JoinHandle};
 pub use join::{discard_payload, panic_text};
 pub use local::{AccessError, LocalKey, LocalValue};

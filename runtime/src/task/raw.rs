@@ -22,6 +22,7 @@ use super::id::{Id, TaskId};
 use super::join::{JoinError, discard_payload, settle};
 use super::origin::{Info, Origin, TaskName};
 use super::state::{Release, Stage, State};
+use crate::observe::trace::TaskSpan;
 use crate::shard::ShardId;
 
 /// The untyped front of a cell.
@@ -38,6 +39,8 @@ struct Header {
     place: &'static Location<'static>,
     /// When it was spawned, by the shard's clock.
     born_ns: u64,
+    /// Taken out while the task is polled, and for good when it has ended.
+    span: Cell<TaskSpan>,
 }
 
 impl Header {
@@ -55,7 +58,7 @@ impl Header {
     }
 }
 
-const _: () = assert!(size_of::<Header>() == 64);
+const _: () = assert!(size_of::<Header>() == 64 + size_of::<TaskSpan>());
 
 struct VTable {
     /// Polls the future; on its end stores the outcome and returns true.
@@ -122,6 +125,7 @@ where
             name: origin.name,
             place: origin.place,
             born_ns,
+            span: Cell::default(),
         },
         contents: UnsafeCell::new(Contents {
             future: ManuallyDrop::new(future),
@@ -152,6 +156,14 @@ impl TaskRef {
     /// When the task was spawned, by the shard's clock.
     pub(crate) fn born_ns(&self) -> u64 {
         self.header().born_ns
+    }
+
+    pub(crate) fn take_span(&self) -> TaskSpan {
+        self.header().span.take()
+    }
+
+    pub(crate) fn put_span(&self, span: TaskSpan) {
+        self.header().span.set(span);
     }
 
     /// Polls the future once; true when the task has ended and must leave the table.
@@ -197,6 +209,10 @@ impl JoinRef {
 
     pub(crate) fn info(&self, shard: ShardId) -> Info<'_> {
         self.header().info(shard)
+    }
+
+    pub(crate) fn put_span(&self, span: TaskSpan) {
+        self.header().span.set(span);
     }
 
     pub(crate) fn stage(&self) -> Stage {
