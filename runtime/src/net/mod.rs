@@ -6,7 +6,7 @@
 //!
 //! Reading order: [`ToSocketAddr`] and [`ToTargets`], [`TcpListener`], [`TcpStream`], [`Connector`], and [`OwnedReadHalf`] with [`OwnedWriteHalf`] for
 //! reading and writing at the same time. Then what keeps the borders of messages: [`UdpSocket`] and [`UnixDatagram`]. [`UnixListener`] and
-//! [`UnixStream`] are the streams of one host. [`migrate`] moves a connection to another shard, and
+//! [`UnixStream`] are the streams of one host. [`migrate()`] moves a connection to another shard, and
 //! [`Distributor`] hands out the connections of one listener.
 //!
 //! # Examples

@@ -118,7 +118,7 @@ impl TcpStream {
         }
     }
 
-    /// Lets the stream go from its shard, to be taken by another: see [`migrate`](super::migrate).
+    /// Lets the stream go from its shard, to be taken by another: see [`migrate`](super::migrate()).
     ///
     /// What was in flight on it is cancelled and awaited. A send that somebody dropped may have sent a part, as ever;
     /// nothing that was received is lost.

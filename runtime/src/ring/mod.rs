@@ -6,7 +6,7 @@
 //! [`future`] for those who await, and [`multi`] for those who await operations that repeat themselves. [`buffer`] says what
 //! can be read into and written from; [`pool`] has the shard's own receive buffers, [`buf_ring`] the ring through which the
 //! kernel takes them, and [`pooled`] is how they are lent out. [`received`] is what a stream received and nobody asked for
-//! yet. [`socket`] keeps the directions of a socket in order, [`file`] keeps an open file open, and [`ops`] has one file for
+//! yet. [`socket`] keeps the directions of a socket in order, [`mod@file`] keeps an open file open, and [`ops`] has one file for
 //! each operation.
 //!
 //! Everything here belongs to one shard and stays on its thread. The shard owns the [`Driver`] in a `RefCell`, takes
