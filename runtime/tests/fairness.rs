@@ -2,6 +2,8 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
@@ -389,4 +391,34 @@ fn a_shard_that_was_told_to_spin_stops_when_news_is_rare() {
         "{} spins in 64 long pauses",
         after - before
     );
+}
+
+#[test]
+fn a_flood_of_jobs_from_outside_keeps_no_ready_task_waiting_for_its_end() {
+    const JOBS: usize = 2000;
+    let runtime = Builder::new().shards(1).start().unwrap();
+    let (entered, enters) = mpsc::channel();
+    let (release, released) = mpsc::channel::<()>();
+    let done = Arc::new(AtomicUsize::new(0));
+    let seen = done.clone();
+    let blocked = runtime.handle().spawn_on(0, move || async move {
+        entered.send(()).unwrap();
+        released.recv().unwrap();
+        yield_now().await;
+        seen.load(Ordering::Relaxed)
+    });
+    enters.recv().unwrap();
+    for _ in 0..JOBS {
+        let done = done.clone();
+        runtime
+            .handle()
+            .spawn_on(0, move || {
+                done.fetch_add(1, Ordering::Relaxed);
+                async {}
+            })
+            .detach();
+    }
+    release.send(()).unwrap();
+    let done_before = runtime.block_on(blocked).unwrap();
+    assert!(done_before < JOBS, "all {JOBS} jobs ran first");
 }

@@ -175,10 +175,14 @@ pub(crate) struct Drain<T> {
 }
 
 impl<T> Drain<T> {
-    const fn empty() -> Self {
+    pub(crate) const fn empty() -> Self {
         Self {
             oldest: ptr::null_mut(),
         }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.oldest.is_null()
     }
 
     /// Turns a stack into a drain, by reversing its links.

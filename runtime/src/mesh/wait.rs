@@ -70,20 +70,36 @@ impl WaitList {
 
     /// Holds the place of a ticket, in the order of the tickets, which may come from elsewhere.
     pub(crate) fn hold(&self, ticket: Ticket, waker: &Waker) {
-        let mut waiting = self.waiting.borrow_mut();
-        match waiting.binary_search_by_key(&ticket, |entry| entry.0) {
-            Ok(index) if waiting[index].1.will_wake(waker) => {}
-            Ok(index) => waiting[index].1 = waker.clone(),
-            Err(index) => waiting.insert(index, (ticket, waker.clone())),
+        let is_known = {
+            let waiting = self.waiting.borrow();
+            let place = waiting.binary_search_by_key(&ticket, |entry| entry.0);
+            place.is_ok_and(|index| waiting[index].1.will_wake(waker))
+        };
+        if is_known {
+            return;
         }
+        // Out of the borrow, as the drop of the one it replaces: both may be anyone's code.
+        let waker = waker.clone();
+        let mut waiting = self.waiting.borrow_mut();
+        let replaced = match waiting.binary_search_by_key(&ticket, |entry| entry.0) {
+            Ok(index) => Some(std::mem::replace(&mut waiting[index].1, waker)),
+            Err(index) => {
+                waiting.insert(index, (ticket, waker));
+                None
+            }
+        };
+        drop(waiting);
+        drop(replaced);
     }
 
     /// Gives a place up, after passing or instead of it.
     pub fn leave(&self, ticket: Ticket) {
         let mut waiting = self.waiting.borrow_mut();
-        if let Ok(index) = waiting.binary_search_by_key(&ticket, |entry| entry.0) {
-            drop(waiting.remove(index));
-        }
+        let place = waiting.binary_search_by_key(&ticket, |entry| entry.0);
+        let left = place.ok().and_then(|index| waiting.remove(index));
+        drop(waiting);
+        // Out of the borrow: the drop of a waker may be anyone's code.
+        drop(left);
     }
 
     /// Wakes the task at the front, which keeps its place until it leaves.

@@ -42,12 +42,13 @@ use crossbeam_deque::Worker;
 use self::drain::Draining;
 use self::metrics::Counters;
 use self::pace::Pace;
-use self::registry::Lease;
+use self::registry::{Job, Lease};
 use self::spin::Spin;
 use crate::clock::Clock;
 use crate::error::StartErrorKind;
 use crate::float::board::Work;
 use crate::float::lane::Lane;
+use crate::inject::queue::Drain;
 use crate::mesh::at_once::Frames;
 use crate::mesh::link::Link;
 use crate::mesh::reply::Replies;
@@ -98,6 +99,8 @@ pub(crate) struct Shard {
     touched: RefCell<Vec<ShardId>>,
     residents: RefCell<Residents>,
     replies: RefCell<Replies>,
+    /// Jobs that were taken from the injector and did not get their turn yet.
+    jobs_begun: RefCell<Drain<Job>>,
     /// Askers on the stack.
     frames: Frames,
     /// Messages handled in this turn where they arrived.
@@ -187,6 +190,7 @@ impl Shard {
             touched: RefCell::default(),
             residents: RefCell::default(),
             replies: RefCell::new(Replies::new()),
+            jobs_begun: RefCell::new(Drain::empty()),
             frames: Frames::new(),
             worked_on_arrival: Cell::new(0),
             arrivals_began_ns: Cell::new(0),

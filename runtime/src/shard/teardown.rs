@@ -11,6 +11,7 @@
 use std::time::Duration;
 
 use super::{Inbound, Shard};
+use crate::inject::queue::Drain;
 use crate::ring::{Effects, Wait};
 use crate::shutdown::{Phase, ShardReport};
 use crate::sys;
@@ -99,7 +100,8 @@ impl Shard {
     fn close(&self) {
         self.shared().handshake.close();
         let mut refused = 0;
-        for job in self.shared().jobs.close() {
+        let begun = self.jobs_begun.replace(Drain::empty());
+        for job in begun.chain(self.shared().jobs.close()) {
             // A job that came too late is dropped, not run: what it carries tells its sender.
             self.contain(|| drop(job));
             refused += 1;

@@ -23,6 +23,10 @@ const POLLS_PER_TURN: u32 = 2 * POLLS_MAX;
 const WORK_ON_ARRIVAL_MAX: u32 = 256;
 /// Messages handled so between two looks at the clock: fewer than polls, since nothing else checks them.
 const WORK_ON_ARRIVAL_PER_CLOCK: u32 = 8;
+/// Jobs of other threads run in one turn.
+const JOBS_PER_TURN: u32 = 256;
+/// Jobs between two looks at the clock.
+const JOBS_PER_CLOCK: u32 = 8;
 /// Records taken from one peer in one turn.
 const RECORDS_PER_TURN: usize = 1024;
 /// A busy shard enters the kernel at least every so many turns, so that completions are not starved by ready tasks.
@@ -109,16 +113,33 @@ impl Shard {
             let mut tasks = self.tasks.borrow_mut();
             self.shared().wakes.drain(|slot| tasks.wake_slot(slot));
         }
-        for job in self.shared().jobs.take_all() {
-            self.counters.jobs.add(1);
-            self.contain(job);
-        }
-        let mut more = false;
+        let mut more = self.run_jobs();
         for (from, consumer) in (0_u16..).map(ShardId::from).zip(inbound.iter_mut()) {
             more |= self.take_from(from, consumer);
         }
         self.unfinished.set(more);
         Found::Work
+    }
+
+    /// Runs what other threads gave to this shard, in their order and for a turn's time at most; true if some is left.
+    fn run_jobs(&self) -> bool {
+        if self.jobs_begun.borrow().is_empty() {
+            *self.jobs_begun.borrow_mut() = self.shared().jobs.take_all();
+        }
+        let mut start_ns = None;
+        for number in 1..=JOBS_PER_TURN {
+            let job = self.jobs_begun.borrow_mut().next();
+            let Some(job) = job else { return false };
+            self.counters.jobs.add(1);
+            self.contain(job);
+            if number % JOBS_PER_CLOCK == 0 {
+                let now_ns = self.clock.now_ns();
+                if now_ns - *start_ns.get_or_insert(now_ns) > TURN_NS {
+                    break;
+                }
+            }
+        }
+        !self.jobs_begun.borrow().is_empty()
     }
 
     /// Takes records of one peer; true if some were left.

@@ -2,12 +2,12 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use super::Instant;
 use super::wheel::TimerKey;
-use crate::shard::{ShardNumber, context};
+use crate::shard::{Shard, ShardNumber, context};
 
 /// Waits for a time, counted from this call.
 ///
@@ -76,31 +76,24 @@ impl Future for Sleep {
         let known = self.timer;
         let yielded = self.yielded;
         let polled = context::with(|shard| {
-            let mut timers = shard.timers().borrow_mut();
             if let Some((number, key)) = known
                 && number == shard.number()
-                && let Some(waker) = timers.wheel.get_mut(key)
+                && keeps_waiting(shard, key, cx.waker())
             {
-                if !waker.will_wake(cx.waker()) {
-                    let old = std::mem::replace(waker, cx.waker().clone());
-                    drop(timers);
-                    drop(old);
-                }
                 return Polled::Waits(number, key);
             }
             if shard.now_ns() >= deadline.ns {
                 if known.is_none() && !yielded {
                     // Nothing to wait for, but a loop of such sleeps must not keep the shard to itself.
-                    drop(timers);
                     shard.wake_later(cx.waker());
                     return Polled::Yielded;
                 }
                 return Polled::Passed;
             }
-            Polled::Waits(
-                shard.number(),
-                timers.insert(deadline.ns, cx.waker().clone()),
-            )
+            // Before the borrow: it may be anyone's code.
+            let waker = cx.waker().clone();
+            let key = shard.timers().borrow_mut().insert(deadline.ns, waker);
+            Polled::Waits(shard.number(), key)
         });
         match polled.unwrap_or_else(|| panic!("a sleep was polled on a thread that is no shard")) {
             Polled::Waits(number, key) => self.timer = Some((number, key)),
@@ -111,6 +104,34 @@ impl Future for Sleep {
             }
         }
         Poll::Pending
+    }
+}
+
+/// Sees to it that the timer, if it has not fired yet, wakes this waker. False if it has.
+fn keeps_waiting(shard: &Shard, key: TimerKey, waker: &Waker) -> bool {
+    let will_wake = {
+        let mut timers = shard.timers().borrow_mut();
+        timers
+            .wheel
+            .get_mut(key)
+            .map(|known| known.will_wake(waker))
+    };
+    match will_wake {
+        None => false,
+        Some(true) => true,
+        Some(false) => {
+            // Cloned and dropped out of the borrow: both may be anyone's code.
+            let mut waker = waker.clone();
+            let mut timers = shard.timers().borrow_mut();
+            let known = timers.wheel.get_mut(key);
+            let waits = known.is_some();
+            if let Some(known) = known {
+                std::mem::swap(known, &mut waker);
+            }
+            drop(timers);
+            drop(waker);
+            waits
+        }
     }
 }
 
