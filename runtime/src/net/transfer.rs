@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::receiver::Receiver;
 use crate::buffer::{BufResult, IoBuf, IoBufMut};
 use crate::ring::Op;
-use crate::ring::ops::poll::PollWritable;
+use crate::ring::ops::poll::{PollRoom, PollWritable};
 use crate::ring::ops::recv::StreamSocket;
 use crate::ring::ops::send::Send;
 use crate::ring::ops::send_message::SendMessage;
@@ -45,7 +45,10 @@ pub(super) fn try_write(socket: &Rc<StreamSocket>, bytes: &[u8]) -> io::Result<u
 /// Waits until a [`try_write`] would not refuse.
 pub(super) async fn writable(socket: &Rc<StreamSocket>) -> io::Result<()> {
     let lane = socket.take_outbound().await;
-    Op::new(PollWritable::new(lane)).await.map(drop)
+    match Op::new(PollWritable::new(lane)).await? {
+        None => Ok(()),
+        Some(lane) => Op::new(PollRoom::new(lane)?).await,
+    }
 }
 
 pub(super) async fn write<B: IoBuf>(

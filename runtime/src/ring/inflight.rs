@@ -126,8 +126,8 @@ impl Inflight {
     pub(crate) fn complete(&mut self, completion: Completion, effects: &mut Effects) {
         let id = match Token::decode(completion.token) {
             Token::Operation(id) => id,
-            // Says nothing about the target: see the rules in `op`.
-            Token::Cancel(_) => return,
+            // Ends nothing: see the rules in `op`.
+            Token::Cancel(id) => return self.note_cancel(id, completion.result),
         };
         let Some(slot) = self.running_slot(id) else {
             self.stale += 1;
@@ -152,6 +152,24 @@ impl Inflight {
                 self.stop(id.index);
             }
         }
+    }
+
+    /// Asks for the cancel of an operation again if the kernel did not find it where it can be cancelled.
+    fn note_cancel(&mut self, id: OpId, result: i32) {
+        let Some(slot) = self.running_slot(id) else {
+            return;
+        };
+        // A send without copying that has sent only waits for its buffer, which cannot be hurried.
+        let is_hidden = slot.vtable.get().can_hide && slot.outcome.get().is_none();
+        if result != -libc::ENOENT || !is_hidden {
+            return;
+        }
+        slot.state.set(match slot.state.get() {
+            State::Cancelling(Request::Sent) => State::Cancelling(Request::Listed),
+            State::Orphaned(Request::Sent) => State::Orphaned(Request::Listed),
+            _ => return,
+        });
+        self.cancels.push_back(&self.pages, id.index);
     }
 
     /// Asks that an operation of many completions end early, unless that was asked before. Its handle stays.

@@ -40,7 +40,8 @@
 //!
 //! * Only the *final* completion of an operation (the one not marked [`Flags::MORE`]) ends a record. The completion
 //!   of a cancel request frees nothing, whatever it says: "not found" and "already running" both mean that the
-//!   completion of the target is still to come, or is already in the queue behind it.
+//!   completion of the target is still to come, or is already in the queue behind it. "Not found" may also be said of a
+//!   send that is on its way to where it waits, so a send is asked about again ([`Operation::CAN_HIDE`]).
 //! * A cancel request is never dropped. Records that want one form a list of their own, which is served before the
 //!   backlog, so that a full queue delays a cancel but cannot lose it. A record whose final completion arrives
 //!   while it is still on that list leaves the list and no cancel is sent.
@@ -209,6 +210,13 @@ pub(crate) unsafe trait Operation: 'static {
     /// An operation that has this promises that no address in its entry points into `self`: the payload is touched
     /// while the kernel has the entry. See [`Progress`].
     const PROGRESS: Option<Progress<Self>> = None;
+
+    /// Whether a cancel that did not find the operation is asked for again while the operation runs.
+    ///
+    /// io_uring takes a send up again as soon as the socket has news, and that the peer sends no more is news for as
+    /// long as the connection lives. So a send to such a peer goes through the queue of the ring's own work time and
+    /// again, where no cancel finds it, and then to a helper thread, where it waits for as long as the peer likes.
+    const CAN_HIDE: bool = false;
 
     /// Describes the operation to the kernel. Called with `self` at its final address, and again only if there was no
     /// room for the entry. The driver is borrowed meanwhile.

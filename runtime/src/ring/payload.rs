@@ -27,6 +27,7 @@ pub(super) struct Vtable {
     pub(super) entry: unsafe fn(NonNull<Storage>) -> EntryKind,
     orphan: unsafe fn(NonNull<Storage>, Outcome),
     drop: unsafe fn(NonNull<Storage>),
+    pub(super) can_hide: bool,
     /// For operations of many completions; touches the payload while the kernel has its entry.
     pub(super) progress: Option<ErasedProgress>,
 }
@@ -40,6 +41,7 @@ impl Vtable {
         entry: |_| EntryKind::Nop,
         orphan: |_, _| {},
         drop: |_| {},
+        can_hide: false,
         progress: None,
     };
 }
@@ -56,6 +58,7 @@ impl<T: Operation> Erased<T> {
         entry: Self::entry,
         orphan: Self::orphan,
         drop: Self::drop,
+        can_hide: T::CAN_HIDE,
         progress: match T::PROGRESS {
             Some(_) => Some(Self::progress),
             None => None,

@@ -1,6 +1,7 @@
 //! Sockets, through the public API.
 
 mod connect;
+mod half_closed;
 mod migrate;
 mod support;
 mod udp;

@@ -42,6 +42,7 @@ unsafe impl<B: IoBuf> Operation for Send<B> {
     type Output = BufResult<usize, B>;
 
     const NAME: &'static str = "send";
+    const CAN_HIDE: bool = true;
 
     fn entry(&mut self) -> EntryKind {
         EntryKind::Send {

@@ -62,6 +62,7 @@ unsafe impl<K: Keeper, B: Gather> Operation for SendDatagram<K, B> {
     type Output = (io::Result<usize>, B, Vec<OwnedFd>);
 
     const NAME: &'static str = "sendmsg";
+    const CAN_HIDE: bool = true;
 
     fn entry(&mut self) -> EntryKind {
         EntryKind::SendMessage {

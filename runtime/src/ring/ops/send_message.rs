@@ -70,6 +70,7 @@ unsafe impl<B: IoBuf> Operation for SendMessage<B> {
     type Output = BufResult<usize, Vec<B>>;
 
     const NAME: &'static str = "sendmsg";
+    const CAN_HIDE: bool = true;
 
     fn entry(&mut self) -> EntryKind {
         self.collect_pieces();

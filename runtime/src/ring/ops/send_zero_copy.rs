@@ -45,6 +45,7 @@ unsafe impl<B: IoBuf> Operation for SendZeroCopy<B> {
     type Output = B;
 
     const NAME: &'static str = "send without copying";
+    const CAN_HIDE: bool = true;
     const PROGRESS: Option<Progress<Self>> = Some(Self::sent);
 
     fn entry(&mut self) -> EntryKind {
