@@ -96,6 +96,13 @@ pub(crate) fn current() -> Option<Fate> {
     FATE.get()
 }
 
+/// Whether a reply dropped now would hear of an end around it: an announced fate, or a panic that unwinds. A handler that
+/// ran now would pass that end on to replies which have nothing to do with it.
+#[inline]
+pub(crate) fn is_decided() -> bool {
+    current().is_some() || std::thread::panicking()
+}
+
 /// Begins to note panics on shards, in front of the hook that was there, which still runs.
 pub(crate) fn watch_panics() {
     static ONCE: Once = Once::new();
@@ -128,6 +135,14 @@ pub(crate) fn report(payload: &(dyn std::any::Any + Send)) -> PanicReport {
 }
 
 /// Forgets the noted panic, once it has been dealt with.
-pub(crate) fn take_panic() -> Option<PanicReport> {
-    LAST_PANIC.with(|last| last.try_borrow_mut().ok().and_then(|mut last| last.take()))
+fn take_panic() -> Option<PanicReport> {
+    note_panic(None)
+}
+
+/// Notes another panic, or none, in the place of the one that has been dealt with; returns that one.
+pub(crate) fn note_panic(report: Option<PanicReport>) -> Option<PanicReport> {
+    LAST_PANIC.with(|last| {
+        let mut last = last.try_borrow_mut().ok()?;
+        std::mem::replace(&mut *last, report)
+    })
 }

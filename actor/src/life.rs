@@ -225,8 +225,10 @@ impl<A: Actor> Drop for End<A> {
 
 /// Runs code that may run a user's drop; a panic in it goes no further. The panic hook has reported it.
 pub(crate) fn contain(code: impl FnOnce()) {
+    // Noted for the replies that a panic around this one has yet to reach.
+    let unwinding = std::thread::panicking().then(fate::last_panic).flatten();
     if let Err(payload) = catch_unwind(AssertUnwindSafe(code)) {
         discard_payload(payload);
-        fate::take_panic();
+        fate::note_panic(unwinding);
     }
 }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use greenroom::prelude::*;
-use greenroom::runtime::spawn;
+use greenroom::runtime::{spawn, yield_now};
 use greenroom_tests::{counts, on_shards, poll_once, settle};
 
 /// Writes down what it handles.
@@ -91,6 +91,25 @@ fn an_ask_never_overtakes_what_its_sender_told_before() {
         // The mailbox is full: this one waits in line, and the ask behind it.
         let mut third = diary.note(3).tell();
         assert!(poll_once(&mut third).is_pending());
+        let mut ask = diary.note(4).into_future();
+        assert!(poll_once(&mut ask).is_pending());
+        third.await.unwrap();
+        assert_eq!(ask.await.unwrap(), 4);
+        assert_eq!(diary.seen().await.unwrap(), [1, 2, 3, 4]);
+    });
+}
+
+#[test]
+fn an_ask_of_an_idle_actor_does_not_overtake_a_sender_that_was_called_and_has_not_come() {
+    with_idle(async |diary| {
+        diary.note(1).tell().await.unwrap();
+        diary.note(2).tell().await.unwrap();
+        let mut third = diary.note(3).tell();
+        assert!(poll_once(&mut third).is_pending());
+        // The actor empties its mailbox and waits, while the front of the line does not come.
+        for _ in 0..3 {
+            yield_now().await;
+        }
         let mut ask = diary.note(4).into_future();
         assert!(poll_once(&mut ask).is_pending());
         third.await.unwrap();

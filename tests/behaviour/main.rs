@@ -13,3 +13,4 @@ mod replies;
 mod stop;
 mod storm;
 mod types;
+mod unwinding;

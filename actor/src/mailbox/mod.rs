@@ -223,7 +223,7 @@ impl<A: Actor> Mailbox<A> {
         self.activity.get() == Activity::Idle
             && self.phase.get() == Phase::Open
             && self.nobody_waits()
-            && fate::current().is_none()
+            && !fate::is_decided()
     }
 
     /// Handles a message on the caller's stack, or queues it if its handler is asynchronous. Only for an idle actor.
@@ -233,7 +233,6 @@ impl<A: Actor> Mailbox<A> {
         let handled = catch_unwind(AssertUnwindSafe(|| {
             self.state().dispatch_now(message, &mut Ctx::new(self.id()))
         }));
-        self.activity.set(Activity::Idle);
         match handled {
             Ok(None) => {}
             Ok(Some(message)) => self.queue.borrow_mut().push_back(Letter::Message(message)),
@@ -245,6 +244,7 @@ impl<A: Actor> Mailbox<A> {
                 discard_payload(payload);
             }
         }
+        self.activity.set(Activity::Idle);
         match self.verdict.get() {
             None if self.queue.borrow().is_empty() => {}
             None => self.wake(),
