@@ -90,7 +90,7 @@ fn writes_that_wait_do_not_hold_up_the_end() {
 fn waiting_for_room_does_not_take_the_end_for_it() {
     on_shard(|| async {
         let (mut stream, mut peer) = half_closed()?;
-        let mut sent = 0;
+        let (mut sent, mut attempts) = (0, 0);
         // The system moves bytes on from one end to the other for a while.
         loop {
             match stream.try_write(&[1; 1 << 16]) {
@@ -113,7 +113,11 @@ fn waiting_for_room_does_not_take_the_end_for_it() {
                 }
                 Err(error) => return Err(error),
             }
-            assert!(sent < MUCH, "the peer reads nothing");
+            attempts += 1;
+            assert!(
+                attempts < 10_000 && sent < MUCH,
+                "{sent} bytes sent in {attempts} attempts, and the peer reads nothing"
+            );
         }
         let reading = blocking::run(move || {
             let mut bytes = vec![0; sent];
