@@ -38,7 +38,7 @@ use std::task::{Context, Poll, Waker};
 use futures_channel::oneshot;
 use greenroom_runtime::JoinHandle;
 use greenroom_runtime::mesh::{Origin, Resident, ResidentId, Ticket, WaitList, answer_at_once};
-use greenroom_runtime::task::{discard_payload, has_budget_remaining};
+use greenroom_runtime::task::discard_payload;
 
 use crate::actor::Actor;
 use crate::address::Refused;
@@ -211,10 +211,10 @@ impl<A: Actor> Mailbox<A> {
         &self,
         build: impl FnOnce(Reply<R>) -> A::LocalMsg,
     ) -> Option<Answer<R>> {
-        if !self.may_handle_at_once() || !has_budget_remaining() {
+        if !self.may_handle_at_once() {
             return None;
         }
-        let answer = answer_at_once(|key| self.handle_at_once(build(Reply::to(key))));
+        let answer = answer_at_once(|key| self.handle_at_once(build(Reply::to(key))))?;
         Some(answer.unwrap_or(Err(Failure::NoReply)))
     }
 

@@ -21,10 +21,16 @@ use std::ptr::{self, NonNull};
 use super::reply::ReplyKey;
 use crate::shard::{Shard, context};
 
+/// The most frames on a stack. A chain of actors of which each asks the next from inside of its handler would grow it
+/// without end, where no budget ends the chain.
+const DEPTH_MAX: u32 = 64;
+
 /// Where one answer is awaited, further down the stack.
 #[derive(Debug)]
 struct Frame {
     generation: u64,
+    /// How many frames there are up to this one.
+    depth: u32,
     /// Invariant: points to the `UnsafeCell<Option<T>>` of the [`answer_at_once`] that made this frame, where `T` is
     /// the one type that the generation was taken for.
     value: NonNull<()>,
@@ -45,6 +51,12 @@ impl Frames {
         Self {
             innermost: Cell::new(ptr::null()),
         }
+    }
+
+    #[inline]
+    fn depth(&self) -> u32 {
+        // SAFETY: by the type's invariant the pointer is null or leads to a frame that is alive.
+        unsafe { self.innermost.get().as_ref() }.map_or(0, |frame| frame.depth)
     }
 
     #[inline]
@@ -99,19 +111,26 @@ impl Drop for Leave<'_> {
 /// Runs `work` with the key of an answer, and returns the answer that was given before `work` returned, if any. One
 /// that is given later is dropped.
 ///
-/// It takes a unit of the running task's budget. `None` also on a thread that is no shard, where `work` does not run.
+/// `None`, and `work` does not run, where nothing may be answered at once: the running task has spent its budget, of which
+/// this takes a unit; sixty-four askers are on the stack already, each asking from inside of another's answer; or the
+/// thread is no shard.
 ///
 /// # Shard affinity
 /// The key is to be used on the calling shard.
 #[inline]
-pub fn answer_at_once<T: 'static>(work: impl FnOnce(ReplyKey<T>)) -> Option<T> {
+pub fn answer_at_once<T: 'static>(work: impl FnOnce(ReplyKey<T>)) -> Option<Option<T>> {
     context::with(|shard: &Shard| {
+        let frames = shard.frames();
+        let depth = frames.depth() + 1;
+        if shard.budget().is_spent() || depth > DEPTH_MAX {
+            return None;
+        }
         shard.budget().spend();
         let generation = shard.next_generation();
         let value = UnsafeCell::new(None::<T>);
-        let frames = shard.frames();
         let frame = Frame {
             generation,
+            depth,
             value: NonNull::from(&value).cast(),
             outer: frames.innermost.get(),
         };
@@ -123,7 +142,7 @@ pub fn answer_at_once<T: 'static>(work: impl FnOnce(ReplyKey<T>)) -> Option<T> {
             frames.innermost.set(&raw const frame);
             work(ReplyKey::at_once(shard.number(), generation));
         }
-        value.into_inner()
+        Some(value.into_inner())
     })
     .flatten()
 }
@@ -132,7 +151,7 @@ pub fn answer_at_once<T: 'static>(work: impl FnOnce(ReplyKey<T>)) -> Option<T> {
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    use super::answer_at_once;
+    use super::{DEPTH_MAX, answer_at_once};
     use crate::Builder;
 
     fn on_a_shard<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
@@ -143,12 +162,12 @@ mod tests {
     #[test]
     fn an_answer_given_meanwhile_is_returned() {
         let answer = on_a_shard(|| answer_at_once::<String>(|key| key.send("yes".to_owned())));
-        assert_eq!(answer.as_deref(), Some("yes"));
+        assert_eq!(answer, Some(Some("yes".to_owned())));
     }
 
     #[test]
     fn a_key_that_is_dropped_gives_no_answer() {
-        assert_eq!(on_a_shard(|| answer_at_once::<u32>(drop)), None);
+        assert_eq!(on_a_shard(|| answer_at_once::<u32>(drop)), Some(None));
     }
 
     #[test]
@@ -163,7 +182,7 @@ mod tests {
             });
             (outer, inner)
         });
-        assert_eq!(both, (Some(1), Some("inner".to_owned())));
+        assert_eq!(both, (Some(Some(1)), Some(Some("inner".to_owned()))));
     }
 
     #[test]
@@ -176,7 +195,7 @@ mod tests {
             let second = answer_at_once::<u32>(|_| key.send(7));
             (first, second)
         });
-        assert_eq!(found, (None, None));
+        assert_eq!(found, (Some(None), Some(None)));
     }
 
     #[test]
@@ -189,7 +208,7 @@ mod tests {
                 key.send(3);
             })
         });
-        assert_eq!(found, Some(3));
+        assert_eq!(found, Some(Some(3)));
     }
 
     #[test]
@@ -201,6 +220,24 @@ mod tests {
                     .expect("the thread sends and ends");
             })
         });
-        assert_eq!(answer, None);
+        assert_eq!(answer, Some(None));
+    }
+
+    #[test]
+    fn a_chain_of_askers_ends_before_the_stack_does() {
+        fn ask(depth: u32) -> u32 {
+            let mut deepest = depth;
+            answer_at_once::<u32>(|_| deepest = ask(depth + 1));
+            deepest
+        }
+        assert_eq!(on_a_shard(|| ask(0)), DEPTH_MAX);
+        // Where no budget ends it either.
+        let unlimited = on_a_shard(|| crate::blocking::shard_blocking(|| ask(0)));
+        assert_eq!(unlimited, DEPTH_MAX);
+    }
+
+    #[test]
+    fn nothing_is_answered_at_once_on_a_thread_that_is_no_shard() {
+        assert_eq!(answer_at_once::<u32>(|key| key.send(1)), None);
     }
 }
