@@ -412,3 +412,30 @@ fn a_flood_of_jobs_from_outside_keeps_no_ready_task_waiting_for_its_end() {
     let done_before = runtime.block_on(blocked).unwrap();
     assert!(done_before < JOBS, "all {JOBS} jobs ran first");
 }
+
+#[test]
+fn a_job_that_comes_while_a_flood_is_worked_off_is_run_too() {
+    let runtime = runtime();
+    let (entered, enters) = mpsc::channel();
+    let (release, released) = mpsc::channel::<()>();
+    let blocked = runtime.handle().spawn_on(0, move || async move {
+        entered.send(()).unwrap();
+        released.recv().unwrap();
+    });
+    enters.recv().unwrap();
+    // It is polled when its turn has run a share of the flood, and the rest is still there.
+    let late = runtime.handle().spawn_on(0, || async {
+        let handle = Handle::current().unwrap();
+        handle.spawn_on(0, || async { 42 }).await.unwrap()
+    });
+    for _ in 0..300 {
+        runtime.handle().spawn_on(0, || async {}).detach();
+    }
+    release.send(()).unwrap();
+    // Waited for outside, so that nothing else wakes the shard.
+    let (heard, hears) = mpsc::channel();
+    std::thread::spawn(move || heard.send(runtime.block_on(late)).unwrap());
+    let late = hears.recv_timeout(Duration::from_secs(60)).unwrap();
+    assert_eq!(late.unwrap(), 42);
+    drop(blocked);
+}

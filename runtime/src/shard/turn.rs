@@ -129,7 +129,7 @@ impl Shard {
         let mut start_ns = None;
         for number in 1..=JOBS_PER_TURN {
             let job = self.jobs_begun.borrow_mut().next();
-            let Some(job) = job else { return false };
+            let Some(job) = job else { break };
             self.counters.jobs.add(1);
             self.contain(job);
             if number % JOBS_PER_CLOCK == 0 {
@@ -139,7 +139,8 @@ impl Shard {
                 }
             }
         }
-        !self.jobs_begun.borrow().is_empty()
+        // Also what came while these were run: the news of it may have been taken with theirs.
+        !self.jobs_begun.borrow().is_empty() || !self.shared().jobs.is_empty()
     }
 
     /// Takes records of one peer; true if some were left.
