@@ -238,11 +238,6 @@ pub(super) fn path_of(path: CString) -> PathBuf {
     PathBuf::from(OsString::from_vec(path.into_bytes()))
 }
 
-/// Whether a signal came in between, before anything happened.
-pub(super) fn is_interrupted<T>(result: &io::Result<T>) -> bool {
-    matches!(result, Err(error) if error.kind() == io::ErrorKind::Interrupted)
-}
-
 /// What to do about errors whose text does not say it.
 fn cure(operation: &str, cause: &io::Error) -> Option<&'static str> {
     let cure = match (cause.raw_os_error()?, operation) {

@@ -6,16 +6,16 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::error::{FileError, Name, is_interrupted, raw_os_error};
+use super::error::{FileError, Name, raw_os_error};
 use super::metadata::{DirectAlignment, Metadata};
 use super::options::OpenOptions;
 use super::{pool, transfer};
 use crate::buffer::{BufResult, IoBuf, IoBufMut};
-use crate::ring::Op;
 use crate::ring::backend::SyncScope;
 use crate::ring::file::FileRef;
 use crate::ring::ops::file_call::{FileCall, FileRequest};
 use crate::ring::ops::stat::{Stat, StatTarget};
+use crate::ring::{Op, is_interrupted};
 use crate::sys;
 
 /// An open file.

@@ -4,12 +4,12 @@ use std::ffi::CString;
 use std::io;
 use std::path::Path;
 
-use super::error::{FileError, Name, is_interrupted, path_of, system_path};
+use super::error::{FileError, Name, path_of, system_path};
 use super::file::{Direct, File};
-use crate::ring::Op;
 use crate::ring::file::FileRef;
 use crate::ring::ops::close::room_to_open;
 use crate::ring::ops::open::Open;
+use crate::ring::{Op, is_interrupted};
 
 /// How a file is to be opened.
 ///

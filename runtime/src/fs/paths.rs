@@ -5,12 +5,12 @@ use std::fs::Permissions;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::error::{FileError, Name, is_interrupted, path_of, system_path};
+use super::error::{FileError, Name, path_of, system_path};
 use super::metadata::Metadata;
 use super::pool;
-use crate::ring::Op;
 use crate::ring::ops::path_call::{PathCall, PathRequest};
 use crate::ring::ops::stat::{Stat, StatTarget};
+use crate::ring::{Op, is_interrupted};
 
 /// Permissions of a directory that is made, less those that the process masks.
 const DIR_MODE: libc::mode_t = 0o777;

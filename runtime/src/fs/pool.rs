@@ -4,6 +4,7 @@ use std::io;
 use std::panic::resume_unwind;
 
 use crate::blocking::{self, BlockingHandle};
+use crate::ring::is_interrupted;
 use crate::shard::context;
 
 /// Hands a call to the pool.
@@ -38,7 +39,7 @@ pub(super) async fn call<T: Send + 'static>(
     loop {
         let mut handle = start(call.clone())?;
         let result = finish(&mut handle).await?;
-        if !super::error::is_interrupted(&result) {
+        if !is_interrupted(&result) {
             return result;
         }
     }

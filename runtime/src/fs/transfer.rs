@@ -5,13 +5,13 @@
 
 use std::io;
 
-use super::error::{FileError, is_interrupted};
+use super::error::FileError;
 use super::file::{Direct, File};
 use crate::buffer::{BufResult, IoBuf, IoBufMut};
-use crate::ring::Op;
 use crate::ring::ops::read_at::ReadAt;
 use crate::ring::ops::vectored_at::{ReadVectoredAt, WriteVectoredAt};
 use crate::ring::ops::write_at::WriteAt;
+use crate::ring::{Op, is_interrupted};
 
 /// No byte of a file has a higher offset.
 const OFFSET_MAX: u64 = i64::MAX.unsigned_abs();

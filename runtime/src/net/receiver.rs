@@ -18,15 +18,14 @@ use std::os::fd::AsFd;
 use std::rc::Rc;
 use std::task::Poll;
 
-use super::transfer::is_interrupted;
 use crate::buffer::{BufResult, IoBufMut, PooledBuf};
-use crate::ring::Op;
 use crate::ring::multi::{MultiOp, current_pool};
 use crate::ring::ops::poll::PollReadable;
 use crate::ring::ops::recv::{Recv, StreamSocket};
 use crate::ring::ops::recv_multi::RecvMulti;
 use crate::ring::received::Received;
 use crate::ring::socket::Inbound;
+use crate::ring::{Op, is_interrupted};
 use crate::sys;
 
 /// The size of buffers from the heap where there is no pool to tell.

@@ -6,11 +6,11 @@ use std::rc::Rc;
 
 use super::receiver::Receiver;
 use crate::buffer::{BufResult, IoBuf, IoBufMut};
-use crate::ring::Op;
 use crate::ring::ops::poll::{PollRoom, PollWritable};
 use crate::ring::ops::recv::StreamSocket;
 use crate::ring::ops::send::Send;
 use crate::ring::ops::send_message::SendMessage;
+use crate::ring::{Op, is_interrupted};
 use crate::sys;
 
 pub(super) async fn read_exact<B: IoBufMut>(
@@ -147,11 +147,6 @@ pub(super) async fn write_all_vectored<B: IoBuf>(
         }
     }
     (Ok(()), buffers)
-}
-
-/// A signal came in between; nothing was moved.
-pub(super) fn is_interrupted<T>(result: &io::Result<T>) -> bool {
-    matches!(result, Err(error) if error.kind() == io::ErrorKind::Interrupted)
 }
 
 fn ended_early(filled: usize, wanted: usize) -> io::Error {

@@ -6,10 +6,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
 use crate::buffer::{BufResult, IoBuf, IoBufMut};
-use crate::ring::Op;
 use crate::ring::ops::pipe::{ReadPipe, WritePipe};
 use crate::ring::ops::recv::StreamSocket;
 use crate::ring::socket::Socket;
+use crate::ring::{Op, is_interrupted};
 
 /// What [`Pipe::read_to_end`] makes room for at a time, the size of the kernel's buffer of a pipe.
 const READ_BYTES: usize = 64 * 1024;
@@ -89,11 +89,6 @@ impl Pipe {
     fn into_owned_fd(self) -> Result<OwnedFd, Self> {
         Socket::into_fd(self.end).map_err(|end| Self { end })
     }
-}
-
-/// A signal came in between; nothing was moved.
-fn is_interrupted<T>(result: &io::Result<T>) -> bool {
-    matches!(result, Err(error) if error.kind() == io::ErrorKind::Interrupted)
 }
 
 /// The writing end of a child's input. Dropping it tells the child that no more will come.

@@ -110,6 +110,11 @@ impl<T: Operation> fmt::Debug for Op<T> {
     }
 }
 
+/// Whether an operation has to be asked for again: a signal came in between, before anything happened.
+pub(crate) fn is_interrupted<T>(result: &io::Result<T>) -> bool {
+    matches!(result, Err(error) if error.kind() == io::ErrorKind::Interrupted)
+}
+
 pub(super) fn with_driver<R>(f: impl FnOnce(&RefCell<Driver>) -> R) -> Option<R> {
     context::with_driver(f)
 }

@@ -43,7 +43,7 @@ pub(crate) use self::backend::{AnyBackend, Wait};
 pub use self::choice::Backend;
 pub(crate) use self::choice::VARIABLE;
 pub(crate) use self::driver::Driver;
-pub(crate) use self::future::Op;
+pub(crate) use self::future::{Op, is_interrupted};
 pub(crate) use self::op::Effects;
 pub(crate) use self::pool::BufferPoolConfig;
 pub use self::probe::BackendError;

@@ -8,12 +8,11 @@ use std::rc::Rc;
 
 use crate::buffer::{BufResult, IoBuf, IoBufMut};
 use crate::net::datagram::{Datagram, check_fds, check_room, invalid};
-use crate::net::transfer::is_interrupted;
-use crate::ring::Op;
 use crate::ring::ops::pieces::Single;
 use crate::ring::ops::receive_message::{Arrival, ReceiveMessage};
 use crate::ring::ops::recv::StreamSocket;
 use crate::ring::ops::send_datagram::SendDatagram;
+use crate::ring::{Op, is_interrupted};
 
 /// Descriptors came with a message, and not all of them could be received.
 ///
