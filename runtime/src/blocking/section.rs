@@ -1,6 +1,6 @@
 //! A section of a task that blocks its shard, and says so.
 
-use crate::shard::{Shard, context};
+use crate::shard::context;
 
 /// Runs a closure that blocks its thread right here, on the shard, which is marked as blocked meanwhile.
 ///
@@ -41,46 +41,37 @@ pub fn shard_blocking<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// While this lives, the current shard is marked.
+/// While this lives, the current shard is marked. It knows how the shard was found.
 struct Marked {
-    /// `None` where there is nothing to take back.
-    left: Option<Left>,
-}
-
-/// How the shard was found.
-struct Left {
     budget: u32,
     since_ns: u64,
 }
 
 impl Marked {
-    fn set() -> Self {
-        let left = context::with(|shard| {
+    /// `None` where there is nothing to mark, and to take back.
+    fn set() -> Option<Self> {
+        context::with(|shard| {
             if shard.shared().is_blocked() {
                 return None;
             }
             shard.publish();
             shard.offer_float();
             shard.shared().set_blocked(true);
-            Some(Left {
+            Some(Self {
                 budget: shard.budget().suspend(),
                 since_ns: shard.now_ns(),
             })
-        });
-        Self {
-            left: left.flatten(),
-        }
+        })
+        .flatten()
     }
 }
 
 impl Drop for Marked {
     fn drop(&mut self) {
-        if let Some(left) = self.left.take() {
-            context::with(|shard: &Shard| {
-                shard.shared().set_blocked(false);
-                shard.budget().resume(left.budget);
-                shard.count_blocking_section(shard.now_ns() - left.since_ns);
-            });
-        }
+        context::with(|shard| {
+            shard.shared().set_blocked(false);
+            shard.budget().resume(self.budget);
+            shard.count_blocking_section(shard.now_ns() - self.since_ns);
+        });
     }
 }
