@@ -2,6 +2,7 @@
 //!
 //! The tests take turns: some look at all children or descriptors of the process.
 
+use std::fmt::Debug;
 use std::fs;
 use std::future::pending;
 use std::io::{self, ErrorKind};
@@ -45,17 +46,17 @@ fn state(id: u32) -> Option<char> {
     stat.rsplit(") ").next()?.chars().next()
 }
 
-/// Looks at the process until nothing is left of it.
+/// Looks for something until nothing is left of it.
 #[track_caller]
-fn until_gone(id: u32) {
+fn until_gone<T: Debug>(look: impl Fn() -> Option<T>) {
     let (_never, nothing) = mpsc::channel::<()>();
     for _ in 0..10_000 {
-        if state(id).is_none() {
+        if look().is_none() {
             return;
         }
         nothing.recv_timeout(Duration::from_millis(1)).unwrap_err();
     }
-    panic!("process {id} is still there, in state {:?}", state(id));
+    panic!("still there: {:?}", look());
 }
 
 #[test]
@@ -274,7 +275,7 @@ fn a_dropped_child_runs_on_and_leaves_no_zombie() {
         // With it goes its input, so it ends.
         child.id().unwrap()
     });
-    until_gone(id);
+    until_gone(|| state(id));
 }
 
 #[test]
@@ -300,14 +301,15 @@ fn a_child_outlives_its_runtime_unless_it_is_to_be_killed() {
         runtime.shutdown();
         id.unwrap()
     };
-    until_gone(start(true));
+    let killed = start(true);
+    until_gone(|| state(killed));
     let survivor = start(false);
     let survived = state(survivor);
     let killed = std::process::Command::new("kill")
         .arg(survivor.to_string())
         .status();
     assert!(killed.unwrap().success());
-    until_gone(survivor);
+    until_gone(|| state(survivor));
     assert!(survived.is_some_and(|state| state != 'Z'), "{survived:?}");
 }
 
@@ -326,21 +328,14 @@ fn a_spawn_that_is_dropped_half_way_is_a_dropped_child() {
         // The pool serves in order: when this is done, those before it have been started or taken out.
         Command::new("true").status().await.unwrap();
     });
-    let (_never, nothing) = mpsc::channel::<()>();
-    for _ in 0..10_000 {
-        let left = fs::read_dir("/proc").unwrap().filter(|entry| {
-            let path = entry.as_ref().unwrap().path().join("cmdline");
-            fs::read(path).is_ok_and(|line| {
-                line.windows(marker.len())
-                    .any(|window| window == marker.as_bytes())
-            })
-        });
-        if left.count() == 0 {
-            return;
-        }
-        nothing.recv_timeout(Duration::from_millis(1)).unwrap_err();
-    }
-    panic!("a child of a dropped spawn runs on");
+    until_gone(|| {
+        fs::read_dir("/proc").unwrap().find_map(|entry| {
+            let path = entry.unwrap().path();
+            let line = fs::read(path.join("cmdline")).ok()?;
+            let mut parts = line.windows(marker.len());
+            parts.any(|part| part == marker.as_bytes()).then_some(path)
+        })
+    });
 }
 
 #[test]
