@@ -1,7 +1,5 @@
 //! Open files: reading, writing, syncing, closing, and what is refused.
 
-mod scratch;
-
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
@@ -11,25 +9,7 @@ use greenroom_runtime::buffer::IoBuf;
 use greenroom_runtime::fs::{self, File, FileError, OpenOptions};
 use greenroom_runtime::{Builder, ShardCounts, spawn, yield_now};
 
-use scratch::Scratch;
-
-fn on_a_shard<T: Send + 'static, F>(test: impl FnOnce() -> F + Send + 'static) -> T
-where
-    F: Future<Output = T> + 'static,
-{
-    Builder::new().shards(1).start().unwrap().run_on(0, test)
-}
-
-/// Waits until the shard has no operation left but its doorbell.
-async fn quiet() {
-    for _ in 0..1_000_000 {
-        if ShardCounts::current().unwrap().live_operations == 1 {
-            return;
-        }
-        yield_now().await;
-    }
-    panic!("operations do not end: {:?}", ShardCounts::current());
-}
+use super::support::{Scratch, on_a_shard, quiet};
 
 /// How many descriptors of this process lead to the path.
 fn open_descriptors(path: &std::path::Path) -> usize {

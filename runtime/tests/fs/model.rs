@@ -3,8 +3,6 @@
 //! Every step is done twice: here, and by `std::fs` in a directory beside. Results, kinds of errors and what is there in
 //! the end are the same.
 
-mod scratch;
-
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -14,7 +12,7 @@ use greenroom_runtime::fs::{self, File, StreamOptions};
 use greenroom_runtime::{Builder, Runtime};
 use proptest::prelude::*;
 
-use scratch::Scratch;
+use super::support::Scratch;
 
 #[derive(Clone, Debug)]
 enum FileStep {

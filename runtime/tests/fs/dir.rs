@@ -1,7 +1,5 @@
 //! What runs on the pool: reading directories, removing trees, copying, resolving.
 
-mod scratch;
-
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
@@ -9,16 +7,9 @@ use std::os::unix::net::UnixListener;
 
 use futures_util::poll;
 use greenroom_runtime::fs::{self, FileError};
-use greenroom_runtime::{Builder, yield_now};
+use greenroom_runtime::yield_now;
 
-use scratch::Scratch;
-
-fn on_a_shard<T: Send + 'static, F>(test: impl FnOnce() -> F + Send + 'static) -> T
-where
-    F: Future<Output = T> + 'static,
-{
-    Builder::new().shards(1).start().unwrap().run_on(0, test)
-}
+use super::support::{Scratch, on_a_shard, pattern};
 
 #[test]
 fn every_entry_of_a_directory_is_found_once() {
@@ -137,9 +128,7 @@ fn copies_are_equal_and_keep_their_permissions() {
     let scratch = Scratch::new();
     let path = move |name: &str| scratch.path(name);
     on_a_shard(move || async move {
-        let contents: Vec<u8> = (0..1_000_003_u32)
-            .map(|n| (n % 251).to_le_bytes()[0])
-            .collect();
+        let contents = pattern(1_000_003);
         fs::write(path("from"), contents.clone()).await.unwrap();
         let permissions = std::fs::Permissions::from_mode(0o600);
         fs::set_permissions(path("from"), permissions)

@@ -1,7 +1,5 @@
 //! Direct transfers and their alignment, full disks, limits: clear errors and nothing lost.
 
-mod scratch;
-
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,14 +10,7 @@ use greenroom_runtime::fs::{self, AlignedBuf, File, FileError, StreamOptions};
 use greenroom_runtime::time::timeout;
 use greenroom_runtime::{Builder, spawn, yield_now};
 
-use scratch::Scratch;
-
-fn on_a_shard<T: Send + 'static, F>(test: impl FnOnce() -> F + Send + 'static) -> T
-where
-    F: Future<Output = T> + 'static,
-{
-    Builder::new().shards(1).start().unwrap().run_on(0, test)
-}
+use super::support::{Scratch, on_a_shard, pattern};
 
 /// A file for direct transfers; `None` where the file system has none.
 async fn direct_file(path: &Path) -> Option<File> {
@@ -56,9 +47,7 @@ fn aligned_buffers_go_past_the_page_cache_and_back() {
         let Some(alignment) = file.direct_alignment() else {
             return;
         };
-        let contents: Vec<u8> = (0..16_384_u32)
-            .map(|n| (n % 251).to_le_bytes()[0])
-            .collect();
+        let contents = pattern(16_384);
         file.write_all_at(aligned(&file, &contents), 0)
             .await
             .0
@@ -142,9 +131,7 @@ fn direct_streams_read_what_buffered_ones_wrote_and_the_other_way_round() {
             .direct_alignment()
             .map_or(4096, |alignment| alignment.offset);
         let options = StreamOptions::new().block_size(8192).depth(3);
-        let contents: Vec<u8> = (0..100_000_u32)
-            .map(|n| (n % 251).to_le_bytes()[0])
-            .collect();
+        let contents = pattern(100_000);
         for len in [0, 1, unit, 8192, 24_576, 99_999] {
             fs::write(&path, contents[..len].to_vec()).await.unwrap();
             let mut reader = options.reader(direct_file(&path).await.unwrap()).unwrap();
@@ -268,9 +255,7 @@ fn a_writer_goes_on_once_a_full_disk_has_room_again() {
         fs::write(&ballast, vec![0; 900_000]).await.unwrap();
         let options = StreamOptions::new().block_size(64 * 1024).depth(2);
         let mut writer = options.writer(File::create(&path).await.unwrap()).unwrap();
-        let contents: Vec<u8> = (0..500_000_u32)
-            .map(|n| (n % 251).to_le_bytes()[0])
-            .collect();
+        let contents = pattern(500_000);
         let mut accepted = 0;
         let mut failures = 0;
         while accepted < contents.len() {
@@ -319,17 +304,14 @@ fn child_with_a_limit_on_file_sizes() {
 
 #[test]
 fn a_limit_on_file_sizes_is_reported_with_what_was_written() {
-    let scratch = Scratch::new();
     // The signal that comes with the limit ends a process that does not ignore it. Blocks of the shell are half a KiB,
     // or one in shells that follow another tradition: it is told to be of the first kind.
-    let script = "trap '' XFSZ; set -o posix; ulimit -f 16; exec \"$0\" --exact child_with_a_limit_on_file_sizes";
-    let output = Command::new("bash")
-        .args(["-c", script])
-        .arg(std::env::current_exe().unwrap())
-        .env("GREENROOM_FILE_LIMIT", scratch.path("file"))
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{output:?}");
+    run_limited(
+        "bash",
+        "trap '' XFSZ; set -o posix; ulimit -f 16",
+        "child_with_a_limit_on_file_sizes",
+        "GREENROOM_FILE_LIMIT",
+    );
 }
 
 #[test]
@@ -387,13 +369,27 @@ fn child_with_few_descriptors() {
 
 #[test]
 fn running_out_of_descriptors_is_an_error_with_its_cure() {
+    run_limited(
+        "sh",
+        "ulimit -n 64",
+        "child_with_few_descriptors",
+        "GREENROOM_FEW_DESCRIPTORS",
+    );
+}
+
+/// Runs one test of this file in a process of its own, which a shell gives its limits. The variable holds the path of a
+/// file for it.
+#[track_caller]
+fn run_limited(shell: &str, limits: &str, child: &str, variable: &str) {
     let scratch = Scratch::new();
-    let script = "ulimit -n 64; exec \"$0\" --exact child_with_few_descriptors";
-    let output = Command::new("sh")
-        .args(["-c", script])
+    let script = format!("{limits}; exec \"$0\" --exact limits::{child}");
+    let output = Command::new(shell)
+        .args(["-c", &script])
         .arg(std::env::current_exe().unwrap())
-        .env("GREENROOM_FEW_DESCRIPTORS", scratch.path("file"))
+        .env(variable, scratch.path("file"))
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");
+    let ran = String::from_utf8_lossy(&output.stdout).contains("1 passed");
+    assert!(ran, "there is no such test: {output:?}");
 }

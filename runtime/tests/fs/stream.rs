@@ -1,43 +1,19 @@
 //! Files from start to end: reading ahead, writing behind, and what a dropped call means.
 
-mod scratch;
-
 use std::io::ErrorKind;
 use std::process::Command;
 use std::task::Poll;
 
 use futures_util::poll;
 use greenroom_runtime::fs::{self, File, FileError, FileReader, FileWriter, StreamOptions};
-use greenroom_runtime::{Builder, ShardCounts, yield_now};
+use greenroom_runtime::{ShardCounts, yield_now};
 
-use scratch::Scratch;
+use super::support::{Scratch, on_a_shard, pattern, quiet};
 
 const BLOCK: usize = 4096;
 
-fn on_a_shard<T: Send + 'static, F>(test: impl FnOnce() -> F + Send + 'static) -> T
-where
-    F: Future<Output = T> + 'static,
-{
-    Builder::new().shards(1).start().unwrap().run_on(0, test)
-}
-
 fn small() -> StreamOptions {
     StreamOptions::new().block_size(BLOCK).depth(3)
-}
-
-/// Waits until the shard has no operation left but its doorbell.
-async fn quiet() {
-    for _ in 0..1_000_000 {
-        if ShardCounts::current().unwrap().live_operations == 1 {
-            return;
-        }
-        yield_now().await;
-    }
-    panic!("operations do not end: {:?}", ShardCounts::current());
-}
-
-fn pattern(len: usize) -> Vec<u8> {
-    (0..len).map(|n| (n % 251).to_le_bytes()[0]).collect()
 }
 
 #[test]
@@ -458,7 +434,11 @@ fn a_debug_build_says_what_a_dropped_writer_lost() {
     let scratch = Scratch::new();
     let path = scratch.path("file");
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child_that_drops_a_writer", "--nocapture"])
+        .args([
+            "--exact",
+            "stream::child_that_drops_a_writer",
+            "--nocapture",
+        ])
         .env("GREENROOM_DROP_WRITER", &path)
         .output()
         .unwrap();

@@ -1,20 +1,10 @@
 //! Names, directories and whole files.
 
-mod scratch;
-
 use std::io::ErrorKind;
 
-use greenroom_runtime::Builder;
 use greenroom_runtime::fs::{self, FileError};
 
-use scratch::Scratch;
-
-fn on_a_shard<T: Send + 'static, F>(test: impl FnOnce() -> F + Send + 'static) -> T
-where
-    F: Future<Output = T> + 'static,
-{
-    Builder::new().shards(1).start().unwrap().run_on(0, test)
-}
+use super::support::{Scratch, on_a_shard};
 
 #[test]
 fn whole_files_are_written_and_read() {
