@@ -107,9 +107,33 @@ fn a_runtime_that_ends_closes_what_its_tasks_held() {
     thread.join().unwrap();
 }
 
+const PERMITS: usize = 3;
+
+/// How many permits are in use, counted until it is dropped.
+struct Inside<'a> {
+    counter: &'a AtomicUsize,
+    permits: usize,
+}
+
+impl<'a> Inside<'a> {
+    fn enter(counter: &'a AtomicUsize, permits: usize) -> Self {
+        let before = counter.fetch_add(permits, Ordering::SeqCst);
+        assert!(
+            before + permits <= PERMITS,
+            "{before} in use, {permits} more"
+        );
+        Self { counter, permits }
+    }
+}
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        self.counter.fetch_sub(self.permits, Ordering::SeqCst);
+    }
+}
+
 #[test]
 fn a_semaphore_between_shards_is_never_overdrawn() {
-    const PERMITS: usize = 3;
     let runtime = runtime(3);
     let semaphore = cross::Semaphore::new(PERMITS);
     let inside = Arc::new(AtomicUsize::new(0));
@@ -123,12 +147,10 @@ fn a_semaphore_between_shards_is_never_overdrawn() {
                 let abort = tasks.spawn_on(&runtime, index % 3, move || async move {
                     for round in 0..10 {
                         let wanted = 1 + (round + usize::from(index)) % PERMITS;
-                        let permit = semaphore.acquire_many(wanted).await.unwrap();
-                        let before = inside.fetch_add(wanted, Ordering::SeqCst);
-                        assert!(before + wanted <= PERMITS);
+                        let _permit = semaphore.acquire_many(wanted).await.unwrap();
+                        // Goes before the permit does, also when the task is aborted.
+                        let _counted = Inside::enter(&inside, wanted);
                         yield_now().await;
-                        inside.fetch_sub(wanted, Ordering::SeqCst);
-                        drop(permit);
                     }
                 });
                 if index % 7 == 3 {
