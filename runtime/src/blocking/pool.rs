@@ -14,7 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, nanos};
 use crate::shard::{Shard, context};
 use crate::sys;
 use crate::task::contain;
@@ -188,7 +188,7 @@ impl Pool {
             stuck: 0,
         };
         drop_jobs(dropped);
-        let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        let limit_ns = nanos(limit);
         let deadline_ns = self.clock.now_ns().saturating_add(limit_ns);
         let mut state = self.lock();
         while !state.threads.is_empty() {

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::blocking;
-use crate::clock::Clock;
+use crate::clock::{Clock, nanos};
 use crate::mesh::team::Team;
 use crate::shard::{Shard, ShardId, context};
 
@@ -59,8 +59,7 @@ pub(super) fn shard_at(index: usize) -> ShardId {
 fn collect<T>(count: usize, answers: &mpsc::Receiver<(usize, T)>) -> Vec<Option<T>> {
     let mut found: Vec<Option<T>> = std::iter::repeat_with(|| None).take(count).collect();
     let clock = Clock::Monotonic;
-    let limit_ns = u64::try_from(LIMIT.as_nanos()).expect("a quarter of a second");
-    let deadline_ns = clock.now_ns() + limit_ns;
+    let deadline_ns = clock.now_ns() + nanos(LIMIT);
     loop {
         let left = Duration::from_nanos(deadline_ns.saturating_sub(clock.now_ns()));
         // The channel closes when every shard has answered or dropped the question.

@@ -23,7 +23,7 @@ use super::gather::shard_at;
 use super::pulse::{Pulse, RunningTask};
 use super::trace;
 use crate::builder::Builder;
-use crate::clock::Clock;
+use crate::clock::{Clock, nanos};
 use crate::mesh::team::Team;
 use crate::shard::ShardId;
 use crate::shutdown::Phase;
@@ -156,7 +156,7 @@ struct Seen {
 
 fn watch(team: &Team, limit: Duration, hook: Option<&StallHook>, ended: &mpsc::Receiver<()>) {
     let clock = Clock::Monotonic;
-    let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+    let limit_ns = nanos(limit);
     let step = (limit / LOOKS_PER_LIMIT).max(SHORTEST);
     let mut shards: Vec<(ShardId, &Pulse, Seen)> = (0..team.len())
         .map(shard_at)

@@ -44,7 +44,7 @@ use self::metrics::Counters;
 use self::pace::Pace;
 use self::registry::{Job, Lease};
 use self::spin::Spin;
-use crate::clock::Clock;
+use crate::clock::{Clock, nanos};
 use crate::error::StartErrorKind;
 use crate::float::board::Work;
 use crate::float::lane::Lane;
@@ -203,7 +203,7 @@ impl Shard {
             clock,
             rng: Rng::new(config.seed ^ u64::from(lease.number().index()).rotate_left(32)),
             lease,
-            spin: Spin::new(u64::try_from(config.spin.as_nanos()).unwrap_or(u64::MAX)),
+            spin: Spin::new(nanos(config.spin)),
             closing: Cell::new(false),
             draining: Cell::default(),
             unfinished: Cell::new(false),

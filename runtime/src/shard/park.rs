@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use super::Shard;
+use crate::clock::nanos;
 use crate::float::Help;
 use crate::observe::hooks::ShardMoment;
 use crate::observe::trace;
@@ -108,9 +109,7 @@ impl Shard {
         if self.driver.borrow().has_unsubmitted() {
             return Spun::News;
         }
-        let wait_ns = wait.map_or(u64::MAX, |wait| {
-            u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX)
-        });
+        let wait_ns = wait.map_or(u64::MAX, nanos);
         let start_ns = self.clock.now_ns();
         let mut last_ns = start_ns;
         loop {

@@ -11,6 +11,7 @@
 use std::time::Duration;
 
 use super::{Inbound, Shard};
+use crate::clock::nanos;
 use crate::inject::queue::Drain;
 use crate::ring::{Effects, Wait};
 use crate::shutdown::{Phase, ShardReport};
@@ -67,7 +68,7 @@ impl Shard {
 
     fn drain_driver(&self, effects: &mut Effects) {
         self.driver.borrow_mut().begin_teardown();
-        let limit_ns = u64::try_from(self.team.stop().limit().as_nanos()).unwrap_or(u64::MAX);
+        let limit_ns = nanos(self.team.stop().limit());
         let deadline_ns = self.clock.now_ns().saturating_add(limit_ns);
         while self.driver.borrow().live_ops() > 0 && self.clock.now_ns() < deadline_ns {
             self.enter(Wait::Until(Some(DRAIN_STEP)), effects);

@@ -11,7 +11,7 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use super::{Phase, ShardReport, Stuck};
-use crate::clock::Clock;
+use crate::clock::{Clock, nanos};
 use crate::shard::ShardId;
 use crate::task::contain;
 
@@ -316,8 +316,4 @@ impl State {
         self.note_quiet(now_ns);
         (given_up, next_ns)
     }
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -20,6 +20,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use self::wheel::{TimerKey, Wheel};
+use crate::clock::nanos;
 use crate::shard::{Shard, context};
 use crate::task::{TaskId, woken_task};
 
@@ -76,9 +77,8 @@ impl Add<Duration> for Instant {
     type Output = Self;
 
     fn add(self, duration: Duration) -> Self {
-        let ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         Self {
-            ns: self.ns.saturating_add(ns),
+            ns: self.ns.saturating_add(nanos(duration)),
         }
     }
 }
