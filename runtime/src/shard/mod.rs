@@ -4,9 +4,8 @@
 //! [`registry::SharedShard`] and the rings of its [`Team`]. No field stays borrowed while user code runs (a poll, a
 //! drop, a waker): fields are cells, sections that borrow them are short, and values to drop go to the `graveyard`.
 //!
-//! Reading order: [`id`], [`context`], [`registry`], [`turn`], [`pace`], [`park`], [`spin`], [`teardown`], and what others
-//! ask of a shard: [`services`], [`counts`],
-//! [`metrics`].
+//! Reading order: [`id`], [`context`], [`registry`], [`turn`], [`pace`], [`ration`], [`park`], [`spin`], [`drain`],
+//! [`teardown`], and what others ask of a shard: [`services`], [`counts`], [`metrics`].
 
 pub(crate) mod context;
 mod counts;
@@ -15,6 +14,7 @@ mod id;
 mod metrics;
 mod pace;
 mod park;
+mod ration;
 pub(crate) mod registry;
 mod services;
 mod spin;
@@ -42,6 +42,7 @@ use crossbeam_deque::Worker;
 use self::drain::Draining;
 use self::metrics::Counters;
 use self::pace::Pace;
+use self::ration::Ration;
 use self::registry::{Job, Lease};
 use self::spin::Spin;
 use crate::clock::{Clock, nanos};
@@ -103,10 +104,8 @@ pub(crate) struct Shard {
     jobs_begun: RefCell<Drain<Job>>,
     /// Askers on the stack.
     frames: Frames,
-    /// Messages handled in this turn where they arrived.
-    worked_on_arrival: Cell<u32>,
-    /// When the first few of those were handled.
-    arrivals_began_ns: Cell<u64>,
+    /// For messages that are handled where they arrive.
+    arrivals: Ration,
     graveyard: RefCell<Vec<Rc<dyn Any>>>,
     /// State of the layers above, one value per type.
     extensions: RefCell<Vec<(TypeId, Rc<dyn Any>)>>,
@@ -192,8 +191,7 @@ impl Shard {
             replies: RefCell::new(Replies::new()),
             jobs_begun: RefCell::new(Drain::empty()),
             frames: Frames::new(),
-            worked_on_arrival: Cell::new(0),
-            arrivals_began_ns: Cell::new(0),
+            arrivals: Ration::default(),
             graveyard: RefCell::default(),
             extensions: RefCell::default(),
             generation: Cell::new(generation),

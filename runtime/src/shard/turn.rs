@@ -7,6 +7,7 @@ use std::task::Context;
 
 use super::pace::POLLS_MAX;
 use super::park::Rest;
+use super::ration::Ration;
 use super::{Inbound, Shard, ShardId};
 use crate::mesh::record::{self, Arrival};
 use crate::mesh::ring::Consumer;
@@ -19,14 +20,6 @@ pub(super) const TURN_NS: u64 = 200_000;
 /// Polls of one turn, before timers, peers and the kernel are looked at again: twice as many as may pass between two
 /// looks at the clock.
 const POLLS_PER_TURN: u32 = 2 * POLLS_MAX;
-/// Messages handled in one turn where they arrive, without a task.
-const WORK_ON_ARRIVAL_MAX: u32 = 256;
-/// Messages handled so between two looks at the clock: fewer than polls, since nothing else checks them.
-const WORK_ON_ARRIVAL_PER_CLOCK: u32 = 8;
-/// Jobs of other threads run in one turn.
-const JOBS_PER_TURN: u32 = 256;
-/// Jobs between two looks at the clock.
-const JOBS_PER_CLOCK: u32 = 8;
 /// Records taken from one peer in one turn.
 const RECORDS_PER_TURN: usize = 1024;
 /// A busy shard enters the kernel at least every so many turns, so that completions are not starved by ready tasks.
@@ -108,7 +101,7 @@ impl Shard {
         if !news && !self.unfinished.get() {
             return Found::Nothing;
         }
-        self.worked_on_arrival.set(0);
+        self.arrivals.renew();
         {
             let mut tasks = self.tasks.borrow_mut();
             self.shared().wakes.drain(|slot| tasks.wake_slot(slot));
@@ -121,23 +114,17 @@ impl Shard {
         Found::Work
     }
 
-    /// Runs what other threads gave to this shard, in their order and for a turn's time at most; true if some is left.
+    /// Runs what other threads gave to this shard, in their order and within one ration; true if some is left.
     fn run_jobs(&self) -> bool {
         if self.jobs_begun.borrow().is_empty() {
             *self.jobs_begun.borrow_mut() = self.shared().jobs.take_all();
         }
-        let mut start_ns = None;
-        for number in 1..=JOBS_PER_TURN {
+        let ration = Ration::default();
+        while ration.take(|| self.clock.now_ns()) {
             let job = self.jobs_begun.borrow_mut().next();
             let Some(job) = job else { break };
             self.counters.jobs.add(1);
             self.contain(job);
-            if number % JOBS_PER_CLOCK == 0 {
-                let now_ns = self.clock.now_ns();
-                if now_ns - *start_ns.get_or_insert(now_ns) > TURN_NS {
-                    break;
-                }
-            }
         }
         // Also what came while these were run: the news of it may have been taken with theirs.
         !self.jobs_begun.borrow().is_empty() || !self.shared().jobs.is_empty()
@@ -162,28 +149,10 @@ impl Shard {
         drained.count == RECORDS_PER_TURN
     }
 
-    /// Takes one of the turn's places for work that is done where a message arrives.
+    /// Takes one of the turn's places for work that is done where a message arrives, without a task.
     #[inline]
     pub(crate) fn may_work_on_arrival(&self) -> bool {
-        let used = self.worked_on_arrival.get();
-        if used >= WORK_ON_ARRIVAL_MAX {
-            return false;
-        }
-        self.worked_on_arrival.set(used + 1);
-        if used % WORK_ON_ARRIVAL_PER_CLOCK == WORK_ON_ARRIVAL_PER_CLOCK - 1 {
-            self.check_time_on_arrival(used);
-        }
-        true
-    }
-
-    #[cold]
-    fn check_time_on_arrival(&self, used: u32) {
-        let now_ns = self.clock.now_ns();
-        if used < WORK_ON_ARRIVAL_PER_CLOCK {
-            self.arrivals_began_ns.set(now_ns);
-        } else if now_ns - self.arrivals_began_ns.get() > TURN_NS {
-            self.worked_on_arrival.set(WORK_ON_ARRIVAL_MAX);
-        }
+        self.arrivals.take(|| self.clock.now_ns())
     }
 
     /// Wakes those whose time has come; returns how many.
