@@ -245,7 +245,7 @@ fn team(builder: &Builder, leases: &[Lease], cpus: &[usize]) -> (Arc<Team>, Vec<
         None => Box::default(),
     };
     let pool = pool(builder, cpus);
-    let shards = (0_u16..).take(leases.len()).map(ShardId::from);
+    let shards = (0..leases.len()).map(ShardId::at);
     let stop = Stop::new(shards, builder.shutdown_limit);
     let team = Team::new(numbers, builder.link_bytes, pool, board, pulses, stop);
     (Arc::new(team), lanes)

@@ -296,8 +296,7 @@ impl Handle {
 
     /// All shards, in order.
     pub fn shards(&self) -> impl ExactSizeIterator<Item = ShardId> + use<> {
-        let count = u16::try_from(self.team.len()).expect("a runtime has at most 1024 shards");
-        (0..count).map(ShardId::from)
+        self.team.shards()
     }
 
     /// Begins to shut the runtime down: tasks hear of it, and have as long as the grace to finish.

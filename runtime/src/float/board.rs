@@ -70,7 +70,7 @@ impl Board {
     pub(super) fn next_shard(&self) -> ShardId {
         // ORDERING: Relaxed; a count, which publishes nothing.
         let submission = self.submissions.fetch_add(1, Ordering::Relaxed);
-        shard(submission % self.lanes.len())
+        ShardId::at(submission % self.lanes.len())
     }
 
     /// Adds to the overflow, or gives the work back when that is full.
@@ -145,11 +145,6 @@ impl Board {
             }
         }
     }
-}
-
-/// The shard of a lane.
-pub(super) fn shard(lane: usize) -> ShardId {
-    ShardId::from(u16::try_from(lane).expect("a runtime has at most 1024 shards"))
 }
 
 /// Tries a steal until somebody has won, but not for ever.

@@ -1,7 +1,7 @@
 //! The float lane's part of a turn: what a shard does with its own lane, and with those of its siblings.
 
-use super::board::{Stolen, Work, shard};
-use crate::shard::Shard;
+use super::board::{Stolen, Work};
+use crate::shard::{Shard, ShardId};
 use crate::task::spawn;
 
 /// Pieces of work that one turn takes from the lane when no task is ready.
@@ -130,7 +130,7 @@ impl Shard {
         let siblings = (0..team.len()).map(|step| (start + step) % team.len());
         let mut called = 0;
         for sibling in siblings.take(SIBLINGS_PER_CALL) {
-            if team.shared(shard(sibling)).wake_if_asleep() {
+            if team.shared(ShardId::at(sibling)).wake_if_asleep() {
                 called += 1;
                 if called == calls {
                     break;

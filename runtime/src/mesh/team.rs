@@ -61,6 +61,11 @@ impl Team {
         self.numbers.len()
     }
 
+    /// All shards, in order.
+    pub(crate) fn shards(&self) -> impl ExactSizeIterator<Item = ShardId> + use<> {
+        (0..self.len()).map(ShardId::at)
+    }
+
     /// The place of a shard in this runtime; `None` for a shard of another one.
     pub(crate) fn place(&self, number: ShardNumber) -> Option<ShardId> {
         let place = self.places[usize::from(number.index())];

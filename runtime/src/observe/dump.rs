@@ -81,17 +81,14 @@ pub enum TaskState {
 
 impl Dump {
     fn new(handle: &Handle, answers: Vec<Option<ShardState>>) -> Self {
-        let answers = answers.into_iter().enumerate();
-        let shards = answers.map(|(index, state)| {
-            let shard = gather::shard_at(index);
-            ShardDump {
-                shard,
-                stuck_in: match state {
-                    Some(_) => None,
-                    None => handle.team().pulse(shard).and_then(|pulse| pulse.running()),
-                },
-                state,
-            }
+        let answers = handle.shards().zip(answers);
+        let shards = answers.map(|(shard, state)| ShardDump {
+            shard,
+            stuck_in: match state {
+                Some(_) => None,
+                None => handle.team().pulse(shard).and_then(|pulse| pulse.running()),
+            },
+            state,
         });
         Self {
             shards: shards.collect(),

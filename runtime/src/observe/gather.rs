@@ -21,7 +21,7 @@ pub(super) fn ask_all<T: Send + 'static>(
     question: fn(&Shard) -> T,
 ) -> Vec<Option<T>> {
     let (answer, answers) = mpsc::channel();
-    for index in 0..team.len() {
+    for shard in team.shards() {
         let (answer, ours) = (answer.clone(), team.clone());
         let job = Box::new(move || {
             let found = context::with(|shard| {
@@ -30,11 +30,11 @@ pub(super) fn ask_all<T: Send + 'static>(
             });
             if let Some(found) = found.flatten() {
                 // Whoever asked may have stopped waiting.
-                drop(answer.send((index, found)));
+                drop(answer.send((shard, found)));
             }
         });
         // A shard that ended gives the job back.
-        drop(team.shared(shard_at(index)).submit(job));
+        drop(team.shared(shard).submit(job));
     }
     drop(answer);
     collect(team.len(), &answers)
@@ -52,20 +52,16 @@ pub(super) async fn ask_all_async<T: Send + 'static>(
     asked.unwrap_or_else(|_| std::iter::repeat_with(|| None).take(count).collect())
 }
 
-pub(super) fn shard_at(index: usize) -> ShardId {
-    ShardId::from(u16::try_from(index).expect("a runtime has at most 1024 shards"))
-}
-
-fn collect<T>(count: usize, answers: &mpsc::Receiver<(usize, T)>) -> Vec<Option<T>> {
+fn collect<T>(count: usize, answers: &mpsc::Receiver<(ShardId, T)>) -> Vec<Option<T>> {
     let mut found: Vec<Option<T>> = std::iter::repeat_with(|| None).take(count).collect();
     let clock = Clock::Monotonic;
     let deadline_ns = clock.now_ns() + nanos(LIMIT);
     loop {
         let left = Duration::from_nanos(deadline_ns.saturating_sub(clock.now_ns()));
         // The channel closes when every shard has answered or dropped the question.
-        let Ok((index, answer)) = answers.recv_timeout(left) else {
+        let Ok((shard, answer)) = answers.recv_timeout(left) else {
             return found;
         };
-        found[index] = Some(answer);
+        found[shard.index()] = Some(answer);
     }
 }

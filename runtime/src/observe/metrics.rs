@@ -74,14 +74,10 @@ impl LinkSample {
 
 impl Metrics {
     fn new(handle: &Handle, answers: Vec<Option<ShardNumbers>>) -> Self {
-        let samples = answers.into_iter().enumerate();
+        let answers = handle.shards().zip(answers);
+        let shards = answers.map(|(shard, numbers)| ShardSample { shard, numbers });
         Self {
-            shards: samples
-                .map(|(index, numbers)| ShardSample {
-                    shard: gather::shard_at(index),
-                    numbers,
-                })
-                .collect(),
+            shards: shards.collect(),
             blocking: handle.blocking_counts(),
         }
     }
@@ -155,7 +151,7 @@ fn numbers(shard: &Shard) -> ShardNumbers {
     }
 }
 
-pub(super) fn operations(shard: &Shard) -> BTreeMap<&'static str, usize> {
+fn operations(shard: &Shard) -> BTreeMap<&'static str, usize> {
     let mut operations = BTreeMap::new();
     shard.driver().borrow().each_operation(|name, _| {
         *operations.entry(name).or_default() += 1;
@@ -164,7 +160,7 @@ pub(super) fn operations(shard: &Shard) -> BTreeMap<&'static str, usize> {
 }
 
 pub(super) fn links(shard: &Shard) -> Vec<LinkSample> {
-    let peers = (0..shard.team().len()).map(gather::shard_at);
+    let peers = shard.team().shards();
     peers
         .filter_map(|peer| shard.link(peer).borrow().sample())
         .collect()

@@ -19,7 +19,6 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use super::gather::shard_at;
 use super::pulse::{Pulse, RunningTask};
 use super::trace;
 use crate::builder::Builder;
@@ -158,8 +157,8 @@ fn watch(team: &Team, limit: Duration, hook: Option<&StallHook>, ended: &mpsc::R
     let clock = Clock::Monotonic;
     let limit_ns = nanos(limit);
     let step = (limit / LOOKS_PER_LIMIT).max(SHORTEST);
-    let mut shards: Vec<(ShardId, &Pulse, Seen)> = (0..team.len())
-        .map(shard_at)
+    let mut shards: Vec<(ShardId, &Pulse, Seen)> = team
+        .shards()
         .filter_map(|shard| {
             let seen = Seen {
                 beat: 0,

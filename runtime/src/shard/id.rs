@@ -19,6 +19,11 @@ impl ShardId {
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
+
+    /// The shard at a place.
+    pub(crate) fn at(index: usize) -> Self {
+        Self(u16::try_from(index).expect("a runtime has at most 1024 shards"))
+    }
 }
 
 impl From<u16> for ShardId {

@@ -154,10 +154,8 @@ impl Shard {
         let doorbell = sys::new_doorbell().map_err(StartErrorKind::Doorbell)?;
         driver.arm_doorbell(doorbell.as_raw_fd());
         let generation = lease.shared().open(doorbell.as_raw_fd());
-        let links = (0..config.team.len()).map(|peer| {
-            let peer = u16::try_from(peer).expect("a runtime has at most 1024 shards");
-            RefCell::new(Link::new(ShardId::from(peer)))
-        });
+        let peers = config.team.shards();
+        let links = peers.map(|peer| RefCell::new(Link::new(peer)));
         let mut tasks = Tasks::new();
         if !config.lifo_slot {
             tasks.forgo_slot();
