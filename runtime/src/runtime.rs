@@ -404,10 +404,6 @@ impl Handle {
         context::with(|shard| Arc::ptr_eq(shard.team(), &self.team)) == Some(true)
     }
 
-    pub(crate) fn team_arc(&self) -> &Arc<Team> {
-        &self.team
-    }
-
     /// Whether the calling thread may spawn tasks: its own shards may until the end, others until that begins.
     pub(crate) fn admits(&self) -> bool {
         !self.is_shutting_down() || self.is_own_shard()
@@ -422,11 +418,10 @@ impl Handle {
         let Some(number) = self.team.number(shard) else {
             return false;
         };
-        let team = self.team.clone();
+        let ours = self.clone();
         let checked = Box::new(move || {
             // After a shutdown the number may belong to a shard of another runtime: the job is dropped there.
-            let ours = context::with(|shard| Arc::ptr_eq(shard.team(), &team));
-            if ours == Some(true) {
+            if ours.is_own_shard() {
                 job();
             }
         });

@@ -132,7 +132,7 @@ impl Runtime {
     #[track_caller]
     pub fn dump(&self) -> Dump {
         assert_no_shard("dump");
-        let answers = gather::ask_all(self.handle().team_arc(), state);
+        let answers = gather::ask_all(self.handle(), state);
         Dump::new(self.handle(), answers)
     }
 }
@@ -145,7 +145,7 @@ impl Handle {
     pub fn dump(&self) -> impl Future<Output = Dump> + Send + use<> {
         let handle = self.clone();
         async move {
-            let answers = gather::ask_all_async(handle.team_arc().clone(), state).await;
+            let answers = gather::ask_all_async(&handle, state).await;
             Dump::new(&handle, answers)
         }
     }

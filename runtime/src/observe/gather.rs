@@ -3,13 +3,11 @@
 //! The question travels as a job of the injector, which a shard takes at the beginning of a turn, between tasks. So an
 //! answer shows a shard at rest; and a shard that does not answer is in the middle of something, or ended.
 
-use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::blocking;
 use crate::clock::{Clock, nanos};
-use crate::mesh::team::Team;
+use crate::runtime::Handle;
 use crate::shard::{Shard, ShardId, context};
 
 /// How long shards get to answer.
@@ -17,37 +15,35 @@ const LIMIT: Duration = Duration::from_millis(250);
 
 /// Asks all shards from a thread that may block; in their order, `None` for those that did not answer in time.
 pub(super) fn ask_all<T: Send + 'static>(
-    team: &Arc<Team>,
+    handle: &Handle,
     question: fn(&Shard) -> T,
 ) -> Vec<Option<T>> {
     let (answer, answers) = mpsc::channel();
-    for shard in team.shards() {
-        let (answer, ours) = (answer.clone(), team.clone());
-        let job = Box::new(move || {
-            let found = context::with(|shard| {
-                // After a shutdown the number may belong to a shard of another runtime.
-                Arc::ptr_eq(shard.team(), &ours).then(|| question(shard))
-            });
-            if let Some(found) = found.flatten() {
+    for shard in handle.shards() {
+        let answer = answer.clone();
+        let job = move || {
+            if let Some(found) = context::with(question) {
                 // Whoever asked may have stopped waiting.
                 drop(answer.send((shard, found)));
             }
-        });
-        // A shard that ended gives the job back.
-        drop(team.shared(shard).submit(job));
+        };
+        // A shard that ended drops the question.
+        handle.run(shard, Box::new(job));
     }
     drop(answer);
-    collect(team.len(), &answers)
+    collect(handle.shard_count(), &answers)
 }
 
 /// Asks all shards without blocking the caller: a thread of the blocking pool waits for the answers.
 pub(super) async fn ask_all_async<T: Send + 'static>(
-    team: Arc<Team>,
+    handle: &Handle,
     question: fn(&Shard) -> T,
 ) -> Vec<Option<T>> {
-    let count = team.len();
-    let asking = team.clone();
-    let asked = blocking::submit(team.blocking(), move || ask_all(&asking, question)).await;
+    let count = handle.shard_count();
+    let asking = handle.clone();
+    let asked = handle
+        .run_blocking(move || ask_all(&asking, question))
+        .await;
     // A runtime that has ended has no pool either.
     asked.unwrap_or_else(|_| std::iter::repeat_with(|| None).take(count).collect())
 }

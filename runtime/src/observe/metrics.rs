@@ -103,7 +103,7 @@ impl Runtime {
     #[track_caller]
     pub fn metrics(&self) -> Metrics {
         assert_no_shard("metrics");
-        let answers = gather::ask_all(self.handle().team_arc(), numbers);
+        let answers = gather::ask_all(self.handle(), numbers);
         Metrics::new(self.handle(), answers)
     }
 }
@@ -125,7 +125,7 @@ impl Handle {
     pub fn metrics(&self) -> impl Future<Output = Metrics> + Send + use<> {
         let handle = self.clone();
         async move {
-            let answers = gather::ask_all_async(handle.team_arc().clone(), numbers).await;
+            let answers = gather::ask_all_async(&handle, numbers).await;
             Metrics::new(&handle, answers)
         }
     }
