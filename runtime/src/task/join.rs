@@ -141,9 +141,7 @@ pub(super) fn settle<T>(
         (Ok(output), None) => Ok(output),
         (Ok(output), Some(payload)) => {
             // Who sees a panic is not to have an output as well.
-            if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(output))) {
-                discard_payload(another);
-            }
+            contain(|| drop(output));
             Err(JoinError::panicked(payload))
         }
         (Err(payload), None) => Err(JoinError::panicked(payload)),

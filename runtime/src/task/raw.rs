@@ -19,7 +19,7 @@ use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
 
 use super::id::{Id, TaskId};
-use super::join::{JoinError, discard_payload, settle};
+use super::join::{JoinError, contain, discard_payload, settle};
 use super::origin::{Info, Origin, TaskName};
 use super::state::{Release, Stage, State};
 use crate::observe::trace::TaskSpan;
@@ -332,9 +332,9 @@ unsafe fn poll<F: Future + 'static>(header: NonNull<Header>, cx: &mut Context<'_
         unsafe { (*cell.contents.get()).outcome = ManuallyDrop::new(outcome) };
         state.stage = Stage::Finished;
         cell.header.state.set(state);
-    } else if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(outcome))) {
-        // The output of a detached task panicked while it was dropped. The hook has printed it; nobody can take it.
-        discard_payload(payload);
+    } else {
+        // If the output of a detached task panics while it is dropped, the hook prints it; nobody can take it.
+        contain(|| drop(outcome));
     }
     true
 }

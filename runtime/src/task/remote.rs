@@ -15,7 +15,7 @@ use futures_channel::oneshot;
 use super::abort::{AbortHandle, abort};
 use super::coop;
 use super::id::Id;
-use super::join::{JoinError, discard_payload, settle};
+use super::join::{JoinError, contain, settle};
 use super::origin::Origin;
 use super::spawn_from;
 use crate::runtime::Handle;
@@ -149,13 +149,10 @@ impl<T> RemoteJoinHandle<T> {
 impl<T> Drop for RemoteJoinHandle<T> {
     fn drop(&mut self) {
         // An output that nobody takes is dropped as that of a task of this shard is: its panic is its own affair.
-        let dropped = catch_unwind(AssertUnwindSafe(|| {
+        contain(|| {
             self.outcome.close();
             drop(self.outcome.try_recv());
-        }));
-        if let Err(payload) = dropped {
-            discard_payload(payload);
-        }
+        });
     }
 }
 
