@@ -82,7 +82,7 @@ impl Shard {
             open_replies: self.replies.borrow().open(),
             live_operations: driver.live_ops(),
             enters: self.counters.enters.get(),
-            stray_panics: self.stray_panics.get(),
+            stray_panics: self.counters.stray_panics.get(),
         }
     }
 }

@@ -19,7 +19,7 @@ impl Count {
     }
 }
 
-/// The counts of one shard; see [`ShardMetrics`] for what they mean.
+/// The counts of one shard; see [`ShardMetrics`] and [`ShardCounts`](super::ShardCounts) for what they mean.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) turns: Count,
@@ -37,6 +37,7 @@ pub(crate) struct Counters {
     pub(crate) doorbells_elided: Count,
     pub(crate) blocking_sections: Count,
     pub(crate) blocked_ns: Count,
+    pub(crate) stray_panics: Count,
 }
 
 /// What the loop of a shard has done since it started.

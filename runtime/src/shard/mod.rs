@@ -123,7 +123,6 @@ pub(crate) struct Shard {
     draining: Cell<Draining>,
     /// Records were left in a ring at the end of its share of the turn.
     unfinished: Cell<bool>,
-    stray_panics: Cell<u64>,
     counters: Counters,
 }
 
@@ -203,7 +202,6 @@ impl Shard {
             closing: Cell::new(false),
             draining: Cell::default(),
             unfinished: Cell::new(false),
-            stray_panics: Cell::new(0),
             counters: Counters::default(),
         })
     }

@@ -152,7 +152,7 @@ impl Shard {
     }
 
     pub(crate) fn count_stray_panic(&self) {
-        self.stray_panics.set(self.stray_panics.get() + 1);
+        self.counters.stray_panics.add(1);
     }
 
     /// Wakes the task at the end of the turn.
