@@ -216,6 +216,13 @@ pub(super) fn poll_step<T>(
     })
 }
 
+/// Stores the waker, if one is there, and leaves the one that was stored for the caller to drop.
+pub(super) fn register(place: &mut Option<Waker>, waker: &mut Option<Waker>) {
+    if waker.is_some() {
+        mem::swap(place, waker);
+    }
+}
+
 /// Wakes whoever `next` still finds, each with nothing borrowed.
 pub(super) fn wake_all<K: Sharing, S>(
     shared: &K::Shared<S>,

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use super::super::sharing::Sharing;
-use super::super::waiters::{poll_step, wake};
+use super::super::waiters::{poll_step, register, wake};
 
 struct State<T> {
     value: Option<T>,
@@ -180,13 +180,6 @@ impl<T, K: Sharing> Drop for Receiver<T, K> {
         }
         drop(own);
         drop(value);
-    }
-}
-
-/// Stores the waker, if one is there, and leaves the one that was stored.
-fn register(place: &mut Option<Waker>, waker: &mut Option<Waker>) {
-    if waker.is_some() {
-        mem::swap(place, waker);
     }
 }
 

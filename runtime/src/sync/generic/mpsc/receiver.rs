@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use futures_core::Stream;
 
 use super::super::super::sharing::Sharing;
-use super::super::super::waiters::{poll_step, wake_all};
+use super::super::super::waiters::{poll_step, register, wake_all};
 use super::{State, TryRecvError};
 
 /// The end that receives. When it is dropped the channel is closed, and what was in it is dropped.
@@ -90,9 +90,7 @@ impl<T, K: Sharing> Receiver<T, K> {
             K::with(&self.shared, |state| {
                 let count = take(&mut state.queue);
                 if count == 0 && !state.is_finished() {
-                    if waker.is_some() {
-                        mem::swap(&mut state.receiver, waker);
-                    }
+                    register(&mut state.receiver, waker);
                     return Poll::Pending;
                 }
                 state.room.give(count);
