@@ -1,5 +1,6 @@
 //! Operations that only tests start, and what the tests of the driver share.
 
+mod hidden;
 mod life;
 mod parity;
 mod random;
