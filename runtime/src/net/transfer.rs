@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use super::receiver::Receiver;
 use crate::buffer::{BufResult, IoBuf, IoBufMut};
+use crate::ring::backend::Extent;
 use crate::ring::ops::poll::{PollRoom, PollWritable};
 use crate::ring::ops::recv::StreamSocket;
 use crate::ring::ops::send::Send;
@@ -51,34 +52,22 @@ pub(super) async fn writable(socket: &Rc<StreamSocket>) -> io::Result<()> {
     }
 }
 
-pub(super) async fn write<B: IoBuf>(
-    socket: &Rc<StreamSocket>,
-    mut buffer: B,
-) -> BufResult<usize, B> {
-    if buffer.is_empty() {
-        return (Ok(0), buffer);
-    }
-    loop {
-        let lane = socket.take_outbound().await;
-        let (result, returned) = Op::new(Send::some(lane, buffer)).await;
-        if !is_interrupted(&result) {
-            return (result, returned);
-        }
-        buffer = returned;
-    }
+pub(super) async fn write<B: IoBuf>(socket: &Rc<StreamSocket>, buffer: B) -> BufResult<usize, B> {
+    send(socket, buffer, Extent::Some).await
 }
 
-/// Sends once, all of it if the kernel can arrange that.
-pub(super) async fn write_most<B: IoBuf>(
+/// Sends once.
+pub(super) async fn send<B: IoBuf>(
     socket: &Rc<StreamSocket>,
     mut buffer: B,
+    extent: Extent,
 ) -> BufResult<usize, B> {
     if buffer.is_empty() {
         return (Ok(0), buffer);
     }
     loop {
         let lane = socket.take_outbound().await;
-        let (result, returned) = Op::new(Send::all(lane, buffer)).await;
+        let (result, returned) = Op::new(Send::new(lane, buffer, extent)).await;
         if !is_interrupted(&result) {
             return (result, returned);
         }
@@ -92,13 +81,11 @@ pub(super) async fn write_all<B: IoBuf>(
 ) -> BufResult<(), B> {
     let mut sent = 0;
     while sent < buffer.len() {
-        let lane = socket.take_outbound().await;
-        let (result, part) = Op::new(Send::all(lane, buffer.slice(sent..))).await;
+        let (result, part) = send(socket, buffer.slice(sent..), Extent::All).await;
         buffer = part.into_inner();
         match result {
             Ok(0) => return (Err(io::ErrorKind::WriteZero.into()), buffer),
             Ok(count) => sent += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return (Err(error), buffer),
         }
     }

@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 
 use super::transfer;
 use crate::buffer::IoBuf;
+use crate::ring::backend::Extent;
 use crate::ring::multi::{MultiOp, has_zero_copy};
 use crate::ring::ops::recv::StreamSocket;
 use crate::ring::ops::send_zero_copy::SendZeroCopy;
@@ -95,7 +96,7 @@ async fn write_copied<B: IoBuf>(
     socket: &Rc<StreamSocket>,
     buffer: B,
 ) -> (io::Result<usize>, Returning<B>) {
-    let (result, buffer) = transfer::write_most(socket, buffer).await;
+    let (result, buffer) = transfer::send(socket, buffer, Extent::All).await;
     let state = State::Back(buffer);
     (result, Returning { state })
 }

@@ -17,21 +17,11 @@ pub(crate) struct Send<B> {
 }
 
 impl<B: IoBuf> Send<B> {
-    /// Sends what the socket takes.
-    pub(crate) fn some(lane: Outbound<Received>, buffer: B) -> Send<B> {
+    pub(crate) fn new(lane: Outbound<Received>, buffer: B, extent: Extent) -> Send<B> {
         Send {
             lane,
             buffer,
-            extent: Extent::Some,
-        }
-    }
-
-    /// Sends all of it if the kernel can arrange that. The result may still be short.
-    pub(crate) fn all(lane: Outbound<Received>, buffer: B) -> Send<B> {
-        Send {
-            lane,
-            buffer,
-            extent: Extent::All,
+            extent,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::task::Waker;
 
 use super::records::TrackedRead;
 use super::{Ledger, take};
-use crate::ring::backend::{Entry, EntryKind, Wait};
+use crate::ring::backend::{Entry, EntryKind, Extent, Wait};
 use crate::ring::driver::Driver;
 use crate::ring::fake::FakeKernel;
 use crate::ring::inflight::Key;
@@ -76,7 +76,7 @@ fn lane<K: Default + 'static>() -> Outbound<K> {
 }
 
 fn send() -> Send<&'static str> {
-    Send::all(lane(), "bytes")
+    Send::new(lane(), "bytes", Extent::All)
 }
 
 fn send_message() -> SendMessage<&'static str> {
