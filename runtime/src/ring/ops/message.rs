@@ -164,7 +164,8 @@ impl fmt::Debug for Message {
     }
 }
 
-const EMPTY: libc::msghdr = libc::msghdr {
+/// A header that points to nothing.
+pub(super) const EMPTY: libc::msghdr = libc::msghdr {
     msg_name: ptr::null_mut(),
     msg_namelen: 0,
     msg_iov: ptr::null_mut(),

@@ -6,7 +6,7 @@
 
 use crate::ring::buffer::{IoBuf, IoBufMut, fill, initialised};
 
-/// The kernel takes at most this many pieces in one message.
+/// The kernel takes at most this many pieces in one message or transfer.
 pub(crate) const PIECES_MAX: usize = 1024;
 
 /// Buffers that a message is sent from, in order.
@@ -164,6 +164,21 @@ unsafe impl<B: IoBufMut> Scatter for Vec<B> {
     }
 }
 
+/// Lists where the bytes of the buffers are but for the first `skip`, as far as one call takes them.
+pub(super) fn list_rest(buffers: &[impl IoBuf], mut skip: usize, pieces: &mut Vec<libc::iovec>) {
+    pieces.clear();
+    for buffer in buffers {
+        let skipped = skip.min(buffer.len());
+        skip -= skipped;
+        if skipped < buffer.len() && pieces.len() < PIECES_MAX {
+            pieces.push(libc::iovec {
+                iov_base: buffer.as_ptr().wrapping_add(skipped).cast_mut().cast(),
+                iov_len: buffer.len() - skipped,
+            });
+        }
+    }
+}
+
 fn readable(buffer: &impl IoBuf) -> libc::iovec {
     libc::iovec {
         iov_base: buffer.as_ptr().cast_mut().cast(),
@@ -171,7 +186,7 @@ fn readable(buffer: &impl IoBuf) -> libc::iovec {
     }
 }
 
-fn writable(buffer: &mut impl IoBufMut) -> libc::iovec {
+pub(super) fn writable(buffer: &mut impl IoBufMut) -> libc::iovec {
     libc::iovec {
         iov_base: buffer.as_mut_ptr().cast(),
         iov_len: buffer.capacity(),

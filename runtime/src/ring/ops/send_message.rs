@@ -5,16 +5,14 @@
 )]
 
 use std::io;
-use std::ptr;
 
+use super::message;
+use super::pieces::list_rest;
 use crate::ring::backend::EntryKind;
 use crate::ring::buffer::{BufResult, IoBuf};
 use crate::ring::op::{Operation, Outcome};
 use crate::ring::received::Received;
 use crate::ring::socket::Outbound;
-
-/// The kernel takes at most this many pieces in one message.
-const PIECES_MAX: usize = 1024;
 
 /// Sends once from several buffers, in order.
 pub(crate) struct SendMessage<B> {
@@ -29,36 +27,12 @@ pub(crate) struct SendMessage<B> {
 
 impl<B: IoBuf> SendMessage<B> {
     pub(crate) fn new(lane: Outbound<Received>, buffers: Vec<B>, skip: usize) -> SendMessage<B> {
-        let message = libc::msghdr {
-            msg_name: ptr::null_mut(),
-            msg_namelen: 0,
-            msg_iov: ptr::null_mut(),
-            msg_iovlen: 0,
-            msg_control: ptr::null_mut(),
-            msg_controllen: 0,
-            msg_flags: 0,
-        };
         SendMessage {
             lane,
             buffers,
             skip,
             pieces: Vec::new(),
-            message,
-        }
-    }
-
-    fn collect_pieces(&mut self) {
-        let mut skip = self.skip;
-        self.pieces.clear();
-        for buffer in &self.buffers {
-            let skipped = skip.min(buffer.len());
-            skip -= skipped;
-            if skipped < buffer.len() && self.pieces.len() < PIECES_MAX {
-                self.pieces.push(libc::iovec {
-                    iov_base: buffer.as_ptr().wrapping_add(skipped).cast_mut().cast(),
-                    iov_len: buffer.len() - skipped,
-                });
-            }
+            message: message::EMPTY,
         }
     }
 }
@@ -73,7 +47,7 @@ unsafe impl<B: IoBuf> Operation for SendMessage<B> {
     const CAN_HIDE: bool = true;
 
     fn entry(&mut self) -> EntryKind {
-        self.collect_pieces();
+        list_rest(&self.buffers, self.skip, &mut self.pieces);
         self.message.msg_iov = self.pieces.as_mut_ptr();
         self.message.msg_iovlen = self.pieces.len();
         EntryKind::SendMessage {

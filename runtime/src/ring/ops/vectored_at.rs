@@ -7,13 +7,11 @@
 use std::io;
 use std::os::fd::AsRawFd;
 
+use super::pieces::{PIECES_MAX, Scatter, list_rest, writable};
 use crate::ring::backend::EntryKind;
 use crate::ring::buffer::{BufResult, IoBuf, IoBufMut};
 use crate::ring::file::FileRef;
 use crate::ring::op::{Operation, Outcome};
-
-/// The kernel takes at most this many pieces in one call.
-const PIECES_MAX: usize = 1024;
 
 /// Reads once into several buffers, in order.
 pub(crate) struct ReadVectoredAt<B> {
@@ -48,11 +46,7 @@ unsafe impl<B: IoBufMut> Operation for ReadVectoredAt<B> {
             .buffers
             .iter_mut()
             .filter(|buffer| buffer.capacity() > 0);
-        self.pieces
-            .extend(used.take(PIECES_MAX).map(|buffer| libc::iovec {
-                iov_base: buffer.as_mut_ptr().cast(),
-                iov_len: buffer.capacity(),
-            }));
+        self.pieces.extend(used.take(PIECES_MAX).map(writable));
         EntryKind::ReadVectoredAt {
             fd: self.file.as_raw_fd(),
             pieces: self.pieces.as_ptr(),
@@ -66,17 +60,12 @@ unsafe impl<B: IoBufMut> Operation for ReadVectoredAt<B> {
             Ok(count) => count as usize,
             Err(error) => return (Err(error), self.buffers),
         };
-        let mut left = count;
-        for buffer in &mut self.buffers {
-            let filled = left.min(buffer.capacity());
-            left -= filled;
-            // SAFETY: the kernel filled the buffers in order, each up to its capacity, with `count` bytes in total.
-            unsafe { buffer.set_len(filled) };
-        }
-        debug_assert_eq!(
-            left, 0,
+        debug_assert!(
+            count <= self.buffers.room(),
             "the kernel read {count} bytes, more than asked for"
         );
+        // SAFETY: the kernel filled the buffers in order, each up to its capacity, with `count` bytes in total.
+        unsafe { self.buffers.set_filled(count) };
         (Ok(count), self.buffers)
     }
 
@@ -120,18 +109,7 @@ unsafe impl<B: IoBuf> Operation for WriteVectoredAt<B> {
     const NAME: &'static str = "vectored write to a file";
 
     fn entry(&mut self) -> EntryKind {
-        self.pieces.clear();
-        let mut skip = self.skip;
-        for buffer in &self.buffers {
-            let skipped = skip.min(buffer.len());
-            skip -= skipped;
-            if skipped < buffer.len() && self.pieces.len() < PIECES_MAX {
-                self.pieces.push(libc::iovec {
-                    iov_base: buffer.as_ptr().wrapping_add(skipped).cast_mut().cast(),
-                    iov_len: buffer.len() - skipped,
-                });
-            }
-        }
+        list_rest(&self.buffers, self.skip, &mut self.pieces);
         EntryKind::WriteVectoredAt {
             fd: self.file.as_raw_fd(),
             pieces: self.pieces.as_ptr(),
