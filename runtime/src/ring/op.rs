@@ -249,6 +249,18 @@ pub(crate) enum Pace {
     Stop,
 }
 
+impl Pace {
+    /// How an operation ended that was last told this: it is an error if it was cancelled without having asked for that,
+    /// for then the driver is closing.
+    pub(super) fn end(self, outcome: io::Result<Outcome>) -> io::Result<()> {
+        let outcome = outcome?;
+        if outcome.result == -libc::ECANCELED && self == Pace::GoOn {
+            return Err(io::Error::from_raw_os_error(libc::ECANCELED));
+        }
+        Ok(())
+    }
+}
+
 /// What the driver wants done once it is no longer borrowed.
 ///
 /// Running the effects runs foreign code: wakers, and the destructors of buffers. Both may start, poll or drop

@@ -46,15 +46,15 @@ impl Incoming {
 /// Takes connections from a listener.
 pub(crate) struct AcceptMulti {
     lane: Inbound<Incoming>,
-    /// Enough connections wait: it was told to stop.
-    is_stopped: bool,
+    /// [`Pace::Stop`] once enough connections wait.
+    pace: Pace,
 }
 
 impl AcceptMulti {
     pub(crate) fn new(lane: Inbound<Incoming>) -> AcceptMulti {
         AcceptMulti {
             lane,
-            is_stopped: false,
+            pace: Pace::GoOn,
         }
     }
 
@@ -64,16 +64,14 @@ impl AcceptMulti {
                 // SAFETY: each successful completion has a new descriptor, which this takes once.
                 let connection = unsafe { OwnedFd::from_raw_fd(outcome.result) };
                 incoming.connections.push_back(connection);
-                self.is_stopped |= incoming.connections.len() >= INCOMING_MAX;
+                if incoming.connections.len() >= INCOMING_MAX {
+                    self.pace = Pace::Stop;
+                }
             }
             error if is_passing(-error) => {}
             error => incoming.failure = Some(-error),
         });
-        if self.is_stopped {
-            Pace::Stop
-        } else {
-            Pace::GoOn
-        }
+        self.pace
     }
 }
 
@@ -109,11 +107,7 @@ unsafe impl Operation for AcceptMulti {
     }
 
     fn complete(self, outcome: io::Result<Outcome>) -> Self::Output {
-        let outcome = outcome?;
-        if outcome.result == -libc::ECANCELED && !self.is_stopped {
-            return Err(io::Error::from_raw_os_error(libc::ECANCELED));
-        }
-        Ok(())
+        self.pace.end(outcome)
     }
 
     /// What it brought in is with the socket already, and closes with it.

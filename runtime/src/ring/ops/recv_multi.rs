@@ -23,8 +23,8 @@ pub(crate) struct RecvMulti {
     lane: Inbound<Received>,
     /// Keeps the memory while the kernel may write to it.
     pool: Rc<BufferPool>,
-    /// Enough bytes wait: it was told to stop.
-    is_stopped: bool,
+    /// [`Pace::Stop`] once enough bytes wait.
+    pace: Pace,
 }
 
 impl RecvMulti {
@@ -32,7 +32,7 @@ impl RecvMulti {
         RecvMulti {
             lane,
             pool,
-            is_stopped: false,
+            pace: Pace::GoOn,
         }
     }
 
@@ -48,7 +48,9 @@ impl RecvMulti {
                 1.. => {
                     let lent = lent.expect("received bytes come with their buffer");
                     received.push(PooledBuf::from_pool(lent, count));
-                    self.is_stopped |= received.chunk_count() >= chunks_max;
+                    if received.chunk_count() >= chunks_max {
+                        self.pace = Pace::Stop;
+                    }
                 }
                 0 => received.end(End::Eof),
                 error => match -error {
@@ -58,11 +60,7 @@ impl RecvMulti {
                 },
             }
         });
-        if self.is_stopped {
-            Pace::Stop
-        } else {
-            Pace::GoOn
-        }
+        self.pace
     }
 }
 
@@ -79,11 +77,7 @@ unsafe impl Operation for RecvMulti {
     }
 
     fn complete(self, outcome: io::Result<Outcome>) -> Self::Output {
-        let outcome = outcome?;
-        if outcome.result == -libc::ECANCELED && !self.is_stopped {
-            return Err(io::Error::from_raw_os_error(libc::ECANCELED));
-        }
-        Ok(())
+        self.pace.end(outcome)
     }
 
     /// What it received is with the socket already: it comes first in the next read, or goes with the socket.
