@@ -2,6 +2,9 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::os::fd::AsFd;
+
+use socket2::{SockAddr, SockRef};
 
 /// A literal internet address and port.
 ///
@@ -71,6 +74,23 @@ impl<T: ToSocketAddr + ?Sized> ToSocketAddr for &T {
     fn to_socket_addr(&self) -> io::Result<SocketAddr> {
         (**self).to_socket_addr()
     }
+}
+
+/// The address of the other end of an internet socket.
+pub(super) fn peer_addr(socket: &impl AsFd) -> io::Result<SocketAddr> {
+    from_raw(&SockRef::from(socket).peer_addr()?)
+}
+
+/// The address of this end of an internet socket.
+pub(super) fn local_addr(socket: &impl AsFd) -> io::Result<SocketAddr> {
+    from_raw(&SockRef::from(socket).local_addr()?)
+}
+
+/// The address as the system reports it, of a socket that ought to be one of the internet.
+pub(super) fn from_raw(address: &SockAddr) -> io::Result<SocketAddr> {
+    address
+        .as_socket()
+        .ok_or_else(|| io::Error::other("the socket is not an internet socket"))
 }
 
 fn not_literal(text: &str) -> io::Error {

@@ -9,8 +9,9 @@ use std::rc::Rc;
 
 use socket2::SockRef;
 
+use super::address::{local_addr, peer_addr};
 use super::receiver::Receiver;
-use super::tcp_stream::{TcpStream, local_addr, peer_addr, shutdown};
+use super::tcp_stream::{TcpStream, shutdown};
 use super::transfer;
 use crate::buffer::{BufResult, IoBuf, IoBufMut, PooledBuf};
 use crate::ring::ops::recv::StreamSocket;

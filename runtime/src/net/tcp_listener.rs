@@ -8,8 +8,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use socket2::{Domain, Protocol, Socket as NewSocket, Type};
 
 use super::acceptor::Acceptor;
-use super::address::ToSocketAddr;
-use super::tcp_stream::{TcpStream, local_addr};
+use super::address::{ToSocketAddr, local_addr};
+use super::tcp_stream::TcpStream;
 
 /// Connections the kernel keeps ready for an accept. More are refused or retried by the peer.
 const BACKLOG: i32 = 1024;

@@ -6,11 +6,11 @@ use std::net::SocketAddr;
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-use super::address::ToSocketAddr;
+use super::address::{ToSocketAddr, local_addr};
 use super::connect::connected;
 use super::tcp_listener::TcpListener;
 use super::tcp_options::Keepalive;
-use super::tcp_stream::{TcpStream, local_addr};
+use super::tcp_stream::TcpStream;
 
 /// A TCP socket that is neither listening nor connected yet.
 ///

@@ -7,8 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::time::Duration;
 
-use socket2::SockRef;
-
+use super::address::{local_addr, peer_addr};
 use super::connect::Connector;
 use super::migrate::sealed::Attach;
 use super::migrate::{DetachedStream, attach, detach};
@@ -492,18 +491,4 @@ impl fmt::Debug for TcpStream {
 pub(super) async fn shutdown(socket: &Rc<StreamSocket>, how: Shutdown) -> io::Result<()> {
     let lane = socket.take_outbound().await;
     Op::new(ShutdownOp::new(lane, how)).await
-}
-
-pub(super) fn peer_addr(socket: &impl AsFd) -> io::Result<SocketAddr> {
-    internet_address(&SockRef::from(socket).peer_addr()?)
-}
-
-pub(super) fn local_addr(socket: &impl AsFd) -> io::Result<SocketAddr> {
-    internet_address(&SockRef::from(socket).local_addr()?)
-}
-
-fn internet_address(address: &socket2::SockAddr) -> io::Result<SocketAddr> {
-    address
-        .as_socket()
-        .ok_or_else(|| io::Error::other("the socket is not an internet socket"))
 }

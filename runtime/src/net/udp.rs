@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket as NewSocket, Type};
 
-use super::address::ToSocketAddr;
+use super::address::{ToSocketAddr, from_raw, local_addr, peer_addr};
 use super::datagram::{self, Datagram};
 use crate::buffer::{BufResult, IoBuf, IoBufMut};
 use crate::ring::ops::receive_message::{Arrival, MessageSocket};
@@ -308,7 +308,7 @@ impl UdpSocket {
     ///
     /// What the kernel reports.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        internet_address(&self.options().local_addr()?)
+        local_addr(&*self.socket)
     }
 
     /// Returns the peer of a connected socket.
@@ -317,7 +317,7 @@ impl UdpSocket {
     ///
     /// If the socket is not connected.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        internet_address(&self.options().peer_addr()?)
+        peer_addr(&*self.socket)
     }
 
     /// The socket, for what can be asked of it without waiting.
@@ -350,12 +350,6 @@ fn open(address: SocketAddr) -> io::Result<NewSocket> {
 }
 
 fn with_peer(arrival: &Arrival) -> io::Result<(Datagram, SocketAddr)> {
-    let peer = internet_address(&arrival.envelope.peer)?;
+    let peer = from_raw(&arrival.envelope.peer)?;
     Ok((Datagram::from(arrival), peer))
-}
-
-fn internet_address(address: &SockAddr) -> io::Result<SocketAddr> {
-    address
-        .as_socket()
-        .ok_or_else(|| io::Error::other("the address is not an internet address"))
 }
