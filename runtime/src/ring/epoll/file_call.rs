@@ -4,9 +4,10 @@
     reason = "makes the system calls that the entries describe, with their addresses"
 )]
 
-use libc::{AT_FDCWD, iovec};
+use libc::AT_FDCWD;
 
 use super::call::{Errno, call};
+use super::transfer;
 use crate::ring::backend::{EntryKind, SyncScope};
 
 /// Whether an operation goes to the pool without a look at its descriptor: it always may block, and readiness says
@@ -53,7 +54,7 @@ pub(super) fn run(kind: EntryKind) -> i32 {
     let done = if always_blocks(kind) {
         run_call(kind)
     } else {
-        run_transfer(kind)
+        transfer::run(kind)
     };
     match done {
         Ok(value) => i32::try_from(value).expect("lengths are within what one call takes"),
@@ -100,67 +101,6 @@ fn run_call(kind: EntryKind) -> Result<u32, Errno> {
             other => unreachable!("{other:?} is no call on a file"),
         }
     })
-}
-
-/// A transfer from or to a file that is always ready, as epoll sees it.
-fn run_transfer(kind: EntryKind) -> Result<u32, Errno> {
-    let one = |ptr: *mut u8, len: u32| iovec {
-        iov_base: ptr.cast(),
-        iov_len: len as usize,
-    };
-    match kind {
-        EntryKind::Read { fd, ptr, len } => {
-            // SAFETY: `len` bytes from `ptr` are valid and ours until the final completion.
-            call(|| unsafe { libc::read(fd, ptr.cast(), len as usize) })
-        }
-        EntryKind::Write { fd, ptr, len } => {
-            // SAFETY: as above, and they are only read.
-            call(|| unsafe { libc::write(fd, ptr.cast(), len as usize) })
-        }
-        EntryKind::ReadAt {
-            fd,
-            ptr,
-            len,
-            offset,
-        } => {
-            let piece = one(ptr, len);
-            let offset = offset.cast_signed();
-            // SAFETY: as above; one piece.
-            call(|| unsafe { libc::preadv(fd, &raw const piece, 1, offset) })
-        }
-        EntryKind::WriteAt {
-            fd,
-            ptr,
-            len,
-            offset,
-        } => {
-            let piece = one(ptr.cast_mut(), len);
-            let offset = offset.cast_signed();
-            // SAFETY: as above; one piece, which is only read.
-            call(|| unsafe { libc::pwritev(fd, &raw const piece, 1, offset) })
-        }
-        EntryKind::ReadVectoredAt {
-            fd,
-            pieces,
-            piece_count,
-            offset,
-        } => {
-            let (count, offset) = (piece_count.cast_signed(), offset.cast_signed());
-            // SAFETY: the list and its pieces are valid and ours until the final completion.
-            call(|| unsafe { libc::preadv(fd, pieces, count, offset) })
-        }
-        EntryKind::WriteVectoredAt {
-            fd,
-            pieces,
-            piece_count,
-            offset,
-        } => {
-            let (count, offset) = (piece_count.cast_signed(), offset.cast_signed());
-            // SAFETY: as above.
-            call(|| unsafe { libc::pwritev(fd, pieces, count, offset) })
-        }
-        other => unreachable!("{other:?} is no transfer of a file"),
-    }
 }
 
 /// A close is never tried again: the descriptor is gone, whatever it reports.

@@ -9,6 +9,7 @@
 
 use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
+use std::ptr;
 
 use libc::iovec;
 
@@ -27,50 +28,20 @@ pub(super) enum Mode {
 
 /// Tries it now.
 pub(super) fn attempt(work: &mut Work, kind: EntryKind) -> Attempted {
-    match kind {
-        EntryKind::Read { fd, ptr, len } => {
-            Transfer::at(fd, Way::In, &piece(ptr, len), 1, HERE).attempt(work)
-        }
-        EntryKind::Write { fd, ptr, len } => {
-            Transfer::at(fd, Way::Out, &piece(ptr.cast_mut(), len), 1, HERE).attempt(work)
-        }
-        EntryKind::ReadAt {
-            fd,
-            ptr,
-            len,
-            offset,
-        } => Transfer::at(fd, Way::In, &piece(ptr, len), 1, offset).attempt(work),
-        EntryKind::WriteAt {
-            fd,
-            ptr,
-            len,
-            offset,
-        } => {
-            let piece = piece(ptr.cast_mut(), len);
-            Transfer::at(fd, Way::Out, &raw const piece, 1, offset).attempt(work)
-        }
-        EntryKind::ReadVectoredAt {
-            fd,
-            pieces,
-            piece_count,
-            offset,
-        } => Transfer::at(fd, Way::In, pieces, piece_count, offset).attempt(work),
-        EntryKind::WriteVectoredAt {
-            fd,
-            pieces,
-            piece_count,
-            offset,
-        } => Transfer::at(fd, Way::Out, pieces, piece_count, offset).attempt(work),
-        other => unreachable!("{other:?} is not tried"),
-    }
+    let mut single = NO_PIECE;
+    Transfer::of(kind, &mut single).attempt(work)
 }
 
-fn piece(ptr: *mut u8, len: u32) -> iovec {
-    iovec {
-        iov_base: ptr.cast(),
-        iov_len: len as usize,
-    }
+/// Does it, for as long as that takes: it is from or to a file that is always ready, as epoll sees it.
+pub(super) fn run(kind: EntryKind) -> Result<u32, Errno> {
+    let mut single = NO_PIECE;
+    Transfer::of(kind, &mut single).run()
 }
+
+const NO_PIECE: iovec = iovec {
+    iov_base: ptr::null_mut(),
+    iov_len: 0,
+};
 
 /// The offset of a transfer that goes on where the file stands.
 const HERE: u64 = u64::MAX;
@@ -80,6 +51,7 @@ const HERE: u64 = u64::MAX;
 struct Transfer {
     fd: RawFd,
     way: Way,
+    /// Invariant: the list of the entry, or the one piece its maker keeps in place for as long as this lives.
     pieces: *const iovec,
     count: i32,
     offset: libc::off_t,
@@ -92,7 +64,44 @@ enum Way {
 }
 
 impl Transfer {
-    fn at(fd: RawFd, way: Way, pieces: *const iovec, count: u32, offset: u64) -> Transfer {
+    /// The transfer an entry describes. `single` is where its list is if the entry has none, and stays in place meanwhile.
+    fn of(kind: EntryKind, single: &mut iovec) -> Transfer {
+        let mut one = |ptr: *mut u8, len: u32| {
+            *single = iovec {
+                iov_base: ptr.cast(),
+                iov_len: len as usize,
+            };
+            (&raw const *single, 1)
+        };
+        let (fd, way, (pieces, count), offset) = match kind {
+            EntryKind::Read { fd, ptr, len } => (fd, Way::In, one(ptr, len), HERE),
+            EntryKind::Write { fd, ptr, len } => (fd, Way::Out, one(ptr.cast_mut(), len), HERE),
+            EntryKind::ReadAt {
+                fd,
+                ptr,
+                len,
+                offset,
+            } => (fd, Way::In, one(ptr, len), offset),
+            EntryKind::WriteAt {
+                fd,
+                ptr,
+                len,
+                offset,
+            } => (fd, Way::Out, one(ptr.cast_mut(), len), offset),
+            EntryKind::ReadVectoredAt {
+                fd,
+                pieces,
+                piece_count,
+                offset,
+            } => (fd, Way::In, (pieces, piece_count), offset),
+            EntryKind::WriteVectoredAt {
+                fd,
+                pieces,
+                piece_count,
+                offset,
+            } => (fd, Way::Out, (pieces, piece_count), offset),
+            other => unreachable!("{other:?} is no transfer of a file"),
+        };
         Transfer {
             fd,
             way,
@@ -102,15 +111,18 @@ impl Transfer {
         }
     }
 
+    fn has_position(self) -> bool {
+        self.offset.cast_unsigned() != HERE
+    }
+
     fn attempt(mut self, work: &mut Work) -> Attempted {
         let is_first = !std::mem::replace(&mut work.is_begun, true);
-        let has_position = self.offset.cast_unsigned() != HERE;
-        if is_first && has_position && is_always_ready(self.fd) {
+        if is_first && self.has_position() && is_always_ready(self.fd) {
             return Attempted::Blocks;
         }
         if work.mode == Mode::ByFlag {
             match self.by_flag() {
-                Err(Errno(libc::ESPIPE)) if has_position => {
+                Err(Errno(libc::ESPIPE)) if self.has_position() => {
                     // No positions in this file: io_uring ignores them.
                     self.offset = HERE.cast_signed();
                     return self.attempt(work);
@@ -127,13 +139,40 @@ impl Transfer {
                 return finished(Err(errno));
             }
         }
-        // SAFETY: the record keeps the list and its pieces valid until the final completion, and nobody else uses them.
-        or_blocked(call(|| unsafe {
+        or_blocked(self.here())
+    }
+
+    fn run(self) -> Result<u32, Errno> {
+        if !self.has_position() {
+            return self.here();
+        }
+        let Transfer {
+            fd,
+            pieces,
+            count,
+            offset,
+            ..
+        } = self;
+        // SAFETY: the list is in place by its invariant; the record keeps what it names valid until the final completion,
+        // and nobody else uses that.
+        call(|| unsafe {
+            match self.way {
+                Way::In => libc::preadv(fd, pieces, count, offset),
+                Way::Out => libc::pwritev(fd, pieces, count, offset),
+            }
+        })
+    }
+
+    /// Goes on where the file stands.
+    fn here(self) -> Result<u32, Errno> {
+        // SAFETY: the list is in place by its invariant; the record keeps what it names valid until the final completion,
+        // and nobody else uses that.
+        call(|| unsafe {
             match self.way {
                 Way::In => libc::readv(self.fd, self.pieces, self.count),
                 Way::Out => libc::writev(self.fd, self.pieces, self.count),
             }
-        }))
+        })
     }
 
     /// Without waiting, and without a change to the descriptor.
@@ -146,7 +185,8 @@ impl Transfer {
             offset,
             ..
         } = self;
-        // SAFETY: as above.
+        // SAFETY: the list is in place by its invariant; the record keeps what it names valid until the final completion,
+        // and nobody else uses that.
         call(|| unsafe {
             match self.way {
                 Way::In => libc::preadv2(fd, pieces, count, offset, libc::RWF_NOWAIT),
