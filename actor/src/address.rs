@@ -174,7 +174,7 @@ pub trait Port: Copy + sealed::Sealed {
 
     /// Sends if the message is accepted now; `build` runs only then.
     #[doc(hidden)]
-    fn try_tell(self, build: impl FnOnce() -> Self::Env) -> Result<(), Refused>;
+    fn try_send(self, build: impl FnOnce() -> Self::Env) -> Result<(), Refused>;
 
     /// Asks an actor of the same shard that has nothing else to do, whose handler answers before it returns. `build` runs
     /// only then.
@@ -428,7 +428,7 @@ impl<A: Actor> Port for Remote<A> {
     }
 
     #[inline]
-    fn try_tell(self, build: impl FnOnce() -> A::Msg) -> Result<(), Refused> {
+    fn try_send(self, build: impl FnOnce() -> A::Msg) -> Result<(), Refused> {
         let here = self
             .id
             .visit_with(build, |mailbox, build| mailbox.try_push(|| build().into()));
@@ -496,7 +496,7 @@ impl<A: Actor> Port for Here<A> {
     }
 
     #[inline]
-    fn try_tell(self, build: impl FnOnce() -> A::LocalMsg) -> Result<(), Refused> {
+    fn try_send(self, build: impl FnOnce() -> A::LocalMsg) -> Result<(), Refused> {
         self.id
             .visit(|mailbox| mailbox.try_push(build))
             .unwrap_or(Err(Refused::Stopped))

@@ -128,7 +128,7 @@ impl<P: Port, M: Answers, A, B: Method<P, M, A>> Ask<P, M, A, B> {
             opened = Some(slot);
             Reply::to(key)
         };
-        match self.call.poll_ask(cx, open) {
+        match self.call.poll_send(cx, open) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(())) => {
                 self.state = State::Waiting(opened.expect("opened when the message was built"));

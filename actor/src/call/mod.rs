@@ -198,7 +198,7 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Call<P, M, A, B> {
     #[inline]
     pub fn try_tell(self) -> Result<(), SendError<A>> {
         let mut unsent = Unsent::new(self);
-        match unsent.try_tell() {
+        match unsent.try_send(Reply::none) {
             Ok(()) => Ok(()),
             Err(Refused::Outside) => unsent.try_tell_outside(),
             Err(refused) => Err(unsent.give_back(refused)),

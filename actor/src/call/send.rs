@@ -42,22 +42,30 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
         self.args.is_none()
     }
 
-    /// Sends a message whose answer nobody waits for.
+    /// Sends a message, whose answer goes to `reply`, if it is accepted now.
     #[inline]
-    pub(super) fn try_tell(&mut self) -> Result<(), Refused> {
+    pub(super) fn try_send(
+        &mut self,
+        reply: impl FnOnce() -> Reply<M::Reply>,
+    ) -> Result<(), Refused> {
         let args = &mut self.args;
-        self.port.try_tell(|| B::build(take(args), Reply::none()))
+        self.port.try_send(|| B::build(take(args), reply()))
     }
 
+    /// Sends a message, whose answer goes to `reply`, when it is this sender's turn.
     #[inline]
-    pub(super) fn poll_tell(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Refused>> {
+    pub(super) fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut reply: impl FnMut() -> Reply<M::Reply>,
+    ) -> Poll<Result<(), Refused>> {
         if matches!(self.place, Place::None) {
-            match self.try_tell() {
+            match self.try_send(&mut reply) {
                 Err(Refused::Full) => {}
                 done => return Poll::Ready(done),
             }
         }
-        self.poll_in_line(cx, Reply::none)
+        self.poll_in_line(cx, reply)
     }
 
     /// Asks, and gets the answer, if the actor is on this shard and has nothing else to do.
@@ -68,23 +76,6 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
         }
         let args = &mut self.args;
         self.port.ask_at_once(|reply| B::build(take(args), reply))
-    }
-
-    /// Sends a message whose answer comes through `reply`.
-    #[inline]
-    pub(super) fn poll_ask(
-        &mut self,
-        cx: &mut Context<'_>,
-        mut reply: impl FnMut() -> Reply<M::Reply>,
-    ) -> Poll<Result<(), Refused>> {
-        if matches!(self.place, Place::None) {
-            let args = &mut self.args;
-            match self.port.try_tell(|| B::build(take(args), reply())) {
-                Err(Refused::Full) => {}
-                done => return Poll::Ready(done),
-            }
-        }
-        self.poll_in_line(cx, reply)
     }
 
     /// Waits for room, and for its turn.
@@ -198,7 +189,7 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Future for Tell<P, M, A, B> {
         if this.outside.is_some() {
             return this.poll_outside(cx);
         }
-        match this.call.poll_tell(cx) {
+        match this.call.poll_send(cx, Reply::none) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(())) => Poll::Ready(Ok(())),
             Poll::Ready(Err(Refused::Outside)) => this.poll_outside(cx),
