@@ -118,8 +118,6 @@ pub struct Mailbox<A: Actor> {
     /// For `kill`; taken out when the actor ends.
     task: Cell<Option<JoinHandle<()>>>,
     id: OnceCell<ResidentId<Mailbox<A>>>,
-    /// A sender may wait in line.
-    has_line: Cell<bool>,
     /// Room that comes free is to be made known: to a front of the line that was not called yet, or to a choked shard.
     room_wanted: Cell<bool>,
     /// Senders on this shard that wait for room, and everything else that is seldom used. Made when first needed.
@@ -153,7 +151,6 @@ impl<A: Actor> Mailbox<A> {
             waker: OnceCell::new(),
             task: Cell::new(None),
             id: OnceCell::new(),
-            has_line: Cell::new(false),
             room_wanted: Cell::new(false),
             rare: OnceCell::new(),
         }
@@ -181,7 +178,7 @@ impl<A: Actor> Mailbox<A> {
 
     #[inline]
     fn nobody_waits(&self) -> bool {
-        !self.has_line.get() || self.rare().waiting.is_empty()
+        self.rare.get().is_none_or(|rare| rare.waiting.is_empty())
     }
 
     /// Accepts a message if there is room and nobody waits for it; `build` runs only then.
@@ -299,7 +296,6 @@ impl<A: Actor> Mailbox<A> {
     }
 
     fn join_line(&self, place: Option<Ticket>, cx: &Context<'_>) -> Ticket {
-        self.has_line.set(true);
         self.room_wanted.set(true);
         self.rare().waiting.join(place, cx.waker())
     }
@@ -342,21 +338,19 @@ impl<A: Actor> Mailbox<A> {
     #[cold]
     fn make_room_known(&self, left: usize) {
         let rare = self.rare();
-        let has_line = !rare.waiting.is_empty();
         // Beyond the bound, with what came from elsewhere, this made no room yet.
         let has_room = left < A::MAILBOX;
         if has_room {
             // Called once: it asks again if it does not get in.
             self.call_front();
         }
-        self.has_line.set(has_line);
         if left <= A::MAILBOX / 2 && !rare.choked.borrow().is_empty() {
             let choked = std::mem::take(&mut *rare.choked.borrow_mut());
             for origin in choked {
                 origin.unchoke(self.id());
             }
         }
-        let is_uncalled = has_line && !has_room;
+        let is_uncalled = !has_room && !rare.waiting.is_empty();
         self.room_wanted
             .set(is_uncalled || !rare.choked.borrow().is_empty());
     }
