@@ -1,7 +1,11 @@
 //! An ask of an idle actor on the same shard is answered on the spot, and nobody can tell but by the clock.
 
 use std::cell::Cell;
+use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 
 use greenroom::prelude::*;
 use greenroom::runtime::{spawn, yield_now};
@@ -221,4 +225,37 @@ fn messages_of_another_shard_keep_their_order_whoever_handles_them() {
         assert_eq!(seen, (0..500).collect::<Vec<_>>());
         system.block_on(settle(system, 1));
     });
+}
+
+/// Asks an actor when it is woken, and notes whether it heard that the actor has stopped.
+struct AsksWhenWoken {
+    diary: Addr<Diary>,
+    heard: AtomicBool,
+}
+
+impl Wake for AsksWhenWoken {
+    fn wake(self: Arc<Self>) {
+        let asked = poll_once(&mut self.diary.seen().into_future());
+        let refused = matches!(asked, Poll::Ready(Err(error)) if error.is_stopped());
+        self.heard.store(refused, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn an_actor_that_is_gone_answers_nobody_who_hears_of_its_end() {
+    for end in [Addr::stop, Addr::kill] {
+        with_idle(async move |diary| {
+            let asks = Arc::new(AsksWhenWoken {
+                diary,
+                heard: AtomicBool::new(false),
+            });
+            let waker = Waker::from(asks.clone());
+            let mut stopped = pin!(Addr::stopped(diary));
+            let polled = stopped.as_mut().poll(&mut Context::from_waker(&waker));
+            assert!(polled.is_pending());
+            end(diary);
+            Addr::stopped(diary).await;
+            assert!(asks.heard.load(Ordering::Relaxed));
+        });
+    }
 }
