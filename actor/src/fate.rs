@@ -3,12 +3,13 @@
 //! A [`crate::Reply`] knows its asker and nothing else, so that a message stays small. When it is dropped without an
 //! answer the reason is found here: a panic that unwinds through it, or the fate that whoever drops it has announced.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::panic;
 use std::sync::Once;
 
-use greenroom_runtime::task::panic_text;
+use greenroom_runtime::task::{discard_payload, panic_text};
 
 /// What is happening to the messages that are dropped right now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +52,7 @@ impl PanicReport {
         }
     }
 
-    fn of_payload(payload: &(dyn std::any::Any + Send)) -> Self {
+    fn of_payload(payload: &(dyn Any + Send)) -> Self {
         Self {
             text: panic_text(payload).to_owned(),
             place: None,
@@ -129,14 +130,14 @@ pub(crate) fn last_panic() -> Option<PanicReport> {
     LAST_PANIC.with(|last| last.try_borrow().ok().and_then(|last| last.clone()))
 }
 
-/// The report of a panic that was just caught, with its place if the hook noted it.
-pub(crate) fn report(payload: &(dyn std::any::Any + Send)) -> PanicReport {
-    take_panic().unwrap_or_else(|| PanicReport::of_payload(payload))
-}
-
-/// Forgets the noted panic, once it has been dealt with.
-fn take_panic() -> Option<PanicReport> {
-    note_panic(None)
+/// The report of a panic that was just caught, with its place if the hook noted it. Disposes of the payload.
+pub(crate) fn report(payload: Box<dyn Any + Send>) -> PanicReport {
+    let noted = note_panic(None);
+    let report = noted.unwrap_or_else(|| PanicReport::of_payload(payload.as_ref()));
+    discard_payload(payload);
+    // If its drop panicked as well, that is no report of anything to come.
+    note_panic(None);
+    report
 }
 
 /// Notes another panic, or none, in the place of the one that has been dealt with; returns that one.

@@ -1,9 +1,9 @@
 //! An actor's life: one task, from its start hook to its last message.
 //!
-//! The actor's state is a local of the task's future, so the handler of an asynchronous message borrows it across its
-//! awaits without any pinning of ours, and its future is part of the same allocation. Whatever ends the task (a stop, a
-//! panic, a kill, the end of the shard) the locals of [`live`] are dropped in one order: what a cancelled handler held,
-//! the context, the state, and last [`End`], which closes the mailbox and takes the name out of the tables.
+//! The actor's state lies in its [`Mailbox`]. The handler of an asynchronous message borrows it across its awaits, and its
+//! future is part of the task's allocation. Whatever ends the task (a stop, a panic, a kill, the end of the shard) the
+//! locals of [`live`] are dropped in one order: what a cancelled handler held, with its borrow of the state, and last
+//! [`End`], which drops the state, closes the mailbox and takes the name out of the tables.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
@@ -52,8 +52,8 @@ async fn live<A: Actor>(started: Option<Started>, end: End<A>) {
     let mut interrupted = Interrupted { armed: true };
     if run_start_hook(mailbox, started).await {
         match serve_all(mailbox).await {
-            Ok(()) => run_stop_hook(&end).await,
-            Err(_) => end.registry.count_panic(),
+            Ended::Stopped => run_stop_hook(&end).await,
+            Ended::Panicked => end.registry.count_panic(),
         }
     }
     interrupted.armed = false;
@@ -104,9 +104,16 @@ enum Served<A: Actor> {
     Stop,
 }
 
+/// What ended the service.
+enum Ended {
+    Stopped,
+    /// The asker has the report.
+    Panicked,
+}
+
 /// Handles messages until the actor is to stop, or one panics.
 #[expect(clippy::await_holding_refcell_ref, reason = "see `Mailbox::state`")]
-async fn serve_all<A: Actor>(mailbox: &Mailbox<A>) -> Result<(), PanicReport> {
+async fn serve_all<A: Actor>(mailbox: &Mailbox<A>) -> Ended {
     // Counts asynchronous messages too: their handlers need not wait for anything.
     let mut share = MESSAGES_PER_ACTIVATION;
     loop {
@@ -125,13 +132,18 @@ async fn serve_all<A: Actor>(mailbox: &Mailbox<A>) -> Result<(), PanicReport> {
                 let mut state = mailbox.state();
                 let mut ctx = Ctx::new(mailbox.id());
                 let handler = pin!(state.dispatch(message, &mut ctx));
-                Caught::new(mailbox, handler).await?;
+                if Caught::new(mailbox, handler).await.is_err() {
+                    return Ended::Panicked;
+                }
             }
             Ok(Served::Stop) if mailbox.verdict() == Some(Verdict::Panicked) => {
-                return Err(PanicReport::unknown());
+                return Ended::Panicked;
             }
-            Ok(Served::Stop) => return Ok(()),
-            Err(payload) => return Err(fate::report(payload.as_ref())),
+            Ok(Served::Stop) => return Ended::Stopped,
+            Err(payload) => {
+                drop(fate::report(payload));
+                return Ended::Panicked;
+            }
         }
     }
 }
@@ -184,7 +196,7 @@ impl<A: Actor, F: Future> Future for Caught<'_, A, F> {
         let output = match polled {
             Ok(Poll::Pending) => return Poll::Pending,
             Ok(Poll::Ready(output)) => Ok(output),
-            Err(payload) => Err(fate::report(payload.as_ref())),
+            Err(payload) => Err(fate::report(payload)),
         };
         this.interrupted.armed = false;
         Poll::Ready(output)

@@ -421,7 +421,7 @@ impl Handle {
             let actor = match catch_unwind(AssertUnwindSafe(make)) {
                 Ok(actor) => actor,
                 Err(payload) => {
-                    let report = fate::report(payload.as_ref());
+                    let report = fate::report(payload);
                     return Err(SpawnErrorKind::Panicked(report));
                 }
             };

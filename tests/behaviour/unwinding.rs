@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use greenroom::prelude::*;
-use greenroom_tests::{on_shards, poll_once};
+use greenroom::runtime::yield_now;
+use greenroom_tests::{counts, on_shards, poll_once};
 
 /// Keeps the replies it is given.
 #[derive(Default)]
@@ -76,6 +77,15 @@ impl Drop for Payload {
     }
 }
 
+/// A panic's payload that panics in its drop.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("the payload's own");
+    }
+}
+
 struct Fragile;
 
 #[actor]
@@ -100,6 +110,15 @@ impl Fragile {
         let fragile = ctx.addr();
         std::panic::panic_any(Payload { fragile, handled });
     }
+
+    pub(crate) fn explode(&self) {
+        std::panic::panic_any(Bomb);
+    }
+
+    pub(crate) async fn explode_later(&self) {
+        yield_now().await;
+        std::panic::panic_any(Bomb);
+    }
 }
 
 /// Runs the body on shard 0 with two actors that have started and wait.
@@ -122,8 +141,8 @@ fn a_reply_let_go_while_another_actor_panics_is_not_told_of_that_panic() {
         let mut kept = keeper.keep().into_future();
         assert!(poll_once(&mut kept).is_pending());
         // Waits until the keeper has it, and is idle again.
-        greenroom::runtime::yield_now().await;
-        greenroom::runtime::yield_now().await;
+        yield_now().await;
+        yield_now().await;
         fragile.fail_with(keeper, Parting::LetGo).await.unwrap_err();
         let error = kept.await.unwrap_err();
         assert!(matches!(error, CallError::NoReply(_)), "{error}");
@@ -137,8 +156,8 @@ fn a_reply_let_go_while_another_actor_is_killed_is_not_told_of_that_kill() {
         let mut kept = keeper.keep().into_future();
         assert!(poll_once(&mut waits).is_pending());
         assert!(poll_once(&mut kept).is_pending());
-        greenroom::runtime::yield_now().await;
-        greenroom::runtime::yield_now().await;
+        yield_now().await;
+        yield_now().await;
         Addr::kill(fragile);
         let error = kept.await.unwrap_err();
         assert!(matches!(error, CallError::NoReply(_)), "{error}");
@@ -167,5 +186,27 @@ fn an_actor_that_panicked_handles_nothing_its_payload_asks() {
         assert!(matches!(error, CallError::Panicked(..)), "{error}");
         Addr::stopped(fragile).await;
         assert!(!handled.load(Ordering::Relaxed));
+    });
+}
+
+#[test]
+fn a_payload_that_panics_in_its_drop_ends_the_actor_once() {
+    on_shards(&[1], |system| {
+        for waits in [false, true] {
+            let before = counts(system).panics;
+            let error = system.run_on(0, move || async move {
+                let fragile = greenroom::spawn(Fragile);
+                fragile.ready().await.unwrap();
+                let error = if waits {
+                    fragile.explode_later().await.unwrap_err()
+                } else {
+                    fragile.explode().await.unwrap_err()
+                };
+                Addr::stopped(fragile).await;
+                error
+            });
+            assert!(matches!(error, CallError::Panicked(..)), "{error}");
+            assert_eq!(counts(system).panics, before + 1);
+        }
     });
 }

@@ -38,7 +38,6 @@ use std::task::{Context, Poll, Waker};
 use futures_channel::oneshot;
 use greenroom_runtime::JoinHandle;
 use greenroom_runtime::mesh::{Origin, Resident, ResidentId, Ticket, WaitList, answer_at_once};
-use greenroom_runtime::task::discard_payload;
 
 use crate::actor::Actor;
 use crate::address::Refused;
@@ -237,8 +236,8 @@ impl<A: Actor> Mailbox<A> {
                 // First: the drop of a payload is anyone's code, and may send to this actor.
                 self.verdict
                     .set(self.verdict.get().or(Some(Verdict::Panicked)));
-                // Reported by the hook, and to the asker by the drop of its reply.
-                discard_payload(payload);
+                // The asker has it from the drop of its reply.
+                drop(fate::report(payload));
             }
         }
         self.activity.set(Activity::Idle);
