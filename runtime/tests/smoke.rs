@@ -7,7 +7,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use greenroom_runtime::time::{Instant, MissedTicks, interval, sleep, timeout};
-use greenroom_runtime::{Builder, Handle, Runtime, current_shard, spawn, yield_now};
+use greenroom_runtime::{Builder, Handle, Runtime, current_shard, random, spawn, yield_now};
 
 fn runtime(shards: usize) -> Runtime {
     Builder::new().shards(shards).start().unwrap()
@@ -447,6 +447,24 @@ fn a_panic_payload_that_panics_when_it_is_dropped_ends_nothing_else() {
     });
     assert_eq!(runtime.run_on(0, || async { 1 }), 1);
     runtime.shutdown();
+}
+
+#[test]
+fn a_seed_gives_each_shard_the_same_numbers_in_every_runtime() {
+    let numbers = |runtime: &Runtime| {
+        let of_shard = |shard| runtime.run_on(shard, || async { [random(), random()] });
+        [of_shard(0), of_shard(1)]
+    };
+    // Work that moves draws from the same generator.
+    let seeded = |seed| {
+        let builder = Builder::new().shards(2).float_lane(false);
+        builder.seed(seed).start().unwrap()
+    };
+    let (first, again, other) = (seeded(7), seeded(7), seeded(8));
+    let found = numbers(&first);
+    assert_eq!(numbers(&again), found);
+    assert_ne!(numbers(&other), found);
+    assert_ne!(found[0], found[1]);
 }
 
 #[test]

@@ -196,7 +196,8 @@ impl Shard {
             now_ns: Cell::new(now_ns),
             pace: Pace::new(),
             clock,
-            rng: Rng::new(config.seed ^ u64::from(lease.number().index()).rotate_left(32)),
+            // By its place in the runtime, so that a seed means the same in every runtime of the process.
+            rng: Rng::new(config.seed ^ (config.id.index() as u64).rotate_left(32)),
             lease,
             spin: Spin::new(nanos(config.spin)),
             closing: Cell::new(false),
