@@ -153,6 +153,26 @@ fn output_reads_both_pipes_whichever_fills_first() {
 }
 
 #[test]
+fn output_gives_its_child_nothing_to_read() {
+    const TEST: &str = "output_gives_its_child_nothing_to_read";
+    if std::env::var_os("HAS_INPUT").is_none() {
+        // In a process of its own, whose input is not nothing as well.
+        let this = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", TEST])
+            .env("HAS_INPUT", "a pipe")
+            .stdin(std::process::Stdio::piped())
+            .output()
+            .unwrap();
+        assert!(this.status.success(), "{this:?}");
+        return;
+    }
+    on_shard(|| async {
+        let input = sh("readlink /proc/self/fd/0").output().await.unwrap();
+        assert_eq!(input.stdout, b"/dev/null\n");
+    });
+}
+
+#[test]
 fn waiting_closes_the_input_and_may_be_repeated() {
     on_shard(|| async {
         let mut child = Command::new("cat")

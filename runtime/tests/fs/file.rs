@@ -423,6 +423,40 @@ fn a_dropped_open_closes_what_it_opened() {
 }
 
 #[test]
+fn an_open_that_is_dropped_in_flight_closes_what_it_opened() {
+    let scratch = Scratch::new();
+    let path = scratch.path("file");
+    on_a_shard(move || async move {
+        for round in 0..20 {
+            let mut open = Box::pin(File::create(path.clone()));
+            assert!(poll!(open.as_mut()).is_pending());
+            // It goes to the kernel with this one, and has ended or is with a worker afterwards.
+            fs::metadata("/").await.unwrap();
+            drop(open);
+            quiet().await;
+            assert_eq!(open_descriptors(&path), 0, "in round {round}");
+        }
+        assert!(fs::exists(&path).await.unwrap(), "no open went through");
+    });
+}
+
+#[test]
+fn an_open_waits_while_many_files_are_closing() {
+    let scratch = Scratch::new();
+    let path = scratch.path("file");
+    on_a_shard(move || async move {
+        let mut files = vec![File::create(&path).await.unwrap()];
+        while files.len() < 300 {
+            files.push(File::open(&path).await.unwrap());
+        }
+        drop(files);
+        let _file = File::open(&path).await.unwrap();
+        let live = ShardCounts::current().unwrap().live_operations;
+        assert!(live <= 64, "the doorbell and {} closes", live - 1);
+    });
+}
+
+#[test]
 fn closing_waits_for_cancelled_operations_and_reports() {
     let scratch = Scratch::new();
     let path = scratch.path("file");

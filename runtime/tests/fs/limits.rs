@@ -97,6 +97,12 @@ fn misaligned_direct_transfers_name_the_value_and_the_cure() {
         let pieces = vec![vec![0; unit], vec![0; 7]];
         let error = file.write_all_vectored_at(pieces, 0).await.0.unwrap_err();
         check(error, &format!("the length 7 is {multiple}"));
+        let file_of_stream = direct_file(&path).await.unwrap();
+        let stream = StreamOptions::new().start(100).writer(file_of_stream);
+        check(
+            stream.unwrap_err(),
+            &format!("a start at 100 is {multiple}"),
+        );
 
         // Where memory must be aligned to more than one byte, an odd address is refused.
         if alignment.memory > 1 {
