@@ -1,0 +1,65 @@
+//! Messages that an idle actor handles on the stack of whoever brings them.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use greenroom_runtime::mesh::answer_at_once;
+
+use super::{Activity, Letter, Mailbox, Phase, Verdict};
+use crate::actor::Actor;
+use crate::context::Ctx;
+use crate::fate;
+use crate::reply::{Answer, Failure, Reply};
+
+impl<A: Actor> Mailbox<A> {
+    /// Asks an actor that has nothing else to do: the message is handled, and answered, before this returns. `build` runs
+    /// only then.
+    ///
+    /// Every rule of the queue holds: it is empty and nobody waits, so nothing is overtaken; and a task gets no more
+    /// answers at once than its budget of ready operations allows. The handler must be synchronous.
+    #[inline]
+    pub(crate) fn ask_at_once<R: 'static>(
+        &self,
+        build: impl FnOnce(Reply<R>) -> A::LocalMsg,
+    ) -> Option<Answer<R>> {
+        if !self.may_handle_at_once() {
+            return None;
+        }
+        let answer = answer_at_once(|key| self.handle_at_once(build(Reply::to(key))))?;
+        Some(answer.unwrap_or(Err(Failure::NoReply)))
+    }
+
+    #[inline]
+    pub(super) fn may_handle_at_once(&self) -> bool {
+        self.activity.get() == Activity::Idle
+            && self.phase.get() == Phase::Open
+            && self.nobody_waits()
+            && !fate::is_decided()
+    }
+
+    /// Handles a message on the caller's stack, or queues it if its handler is asynchronous. Only for an idle actor.
+    #[inline]
+    pub(super) fn handle_at_once(&self, message: A::LocalMsg) {
+        self.activity.set(Activity::AtOnce);
+        let handled = catch_unwind(AssertUnwindSafe(|| {
+            self.state().dispatch_now(message, &mut Ctx::new(self.id()))
+        }));
+        match handled {
+            Ok(None) => {}
+            Ok(Some(message)) => self.queue.borrow_mut().push_back(Letter::Message(message)),
+            Err(payload) => {
+                // First: the drop of a payload is anyone's code, and may send to this actor.
+                self.verdict
+                    .set(self.verdict.get().or(Some(Verdict::Panicked)));
+                // The asker has it from the drop of its reply.
+                drop(fate::report(payload));
+            }
+        }
+        self.activity.set(Activity::Idle);
+        match self.verdict.get() {
+            None if self.queue.borrow().is_empty() => {}
+            None => self.wake(),
+            Some(Verdict::Killed) => self.abort(),
+            Some(Verdict::Panicked) => self.stop_now(),
+        }
+    }
+}

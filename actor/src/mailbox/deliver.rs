@@ -1,0 +1,63 @@
+//! What the shard does with a mailbox: it delivers what came from elsewhere, and ends it with the system.
+
+use greenroom_runtime::mesh::{Origin, Resident};
+
+use super::{Letter, Mailbox, Parcel, Phase};
+use crate::actor::Actor;
+use crate::fate::{self, Fate};
+use crate::registry::{AnyActor, Registry};
+
+impl<A: Actor> Resident for Mailbox<A> {
+    type Message = Parcel<A>;
+
+    #[inline]
+    fn deliver(&self, parcel: Parcel<A>, origin: Origin) {
+        match parcel {
+            Parcel::Message(message) => {
+                if self.phase.get() != Phase::Open {
+                    return Self::undeliverable(Parcel::Message(message));
+                }
+                if self.may_handle_at_once() && origin.may_work_now() {
+                    return self.handle_at_once(message.into());
+                }
+                let len = {
+                    let mut queue = self.queue.borrow_mut();
+                    queue.push_back(Letter::Message(message.into()));
+                    queue.len()
+                };
+                if len >= A::MAILBOX {
+                    self.choke(origin);
+                }
+                self.wake();
+            }
+            Parcel::Stop => self.stop(),
+            Parcel::Kill => self.kill(),
+            Parcel::Watch(ended) => self.watch(ended),
+        }
+    }
+
+    fn undeliverable(parcel: Parcel<A>) {
+        if matches!(parcel, Parcel::Message(_)) {
+            Registry::with(|registry| registry.count_dead_letters(1));
+        }
+        fate::with(Fate::Stopped, || crate::life::contain(|| drop(parcel)));
+    }
+}
+
+impl<A: Actor> AnyActor for Mailbox<A> {
+    fn name(&self) -> &'static str {
+        A::NAME
+    }
+
+    fn stop(&self) {
+        Self::stop(self);
+    }
+
+    fn kill(&self) {
+        Self::kill(self);
+    }
+
+    fn queued(&self) -> usize {
+        self.queue.borrow().len()
+    }
+}

@@ -1,0 +1,130 @@
+//! The phases: how an actor is stopped or killed, and what becomes of what it was sent.
+
+use std::task::{Context, Poll, Waker};
+
+use futures_channel::oneshot;
+use greenroom_runtime::mesh::{ResidentId, Ticket};
+
+use super::{Activity, Letter, Mailbox, Phase, Verdict};
+use crate::actor::Actor;
+use crate::fate::{self, Fate};
+
+impl<A: Actor> Mailbox<A> {
+    /// What ends the actor, if not a stop.
+    pub(crate) fn verdict(&self) -> Option<Verdict> {
+        self.verdict.get()
+    }
+
+    /// No more sends; what was accepted before is still handled.
+    pub(crate) fn stop(&self) {
+        if self.phase.get() != Phase::Open {
+            return;
+        }
+        self.phase.set(Phase::Draining);
+        self.queue.borrow_mut().push_back(Letter::Stop);
+        self.refuse_waiting();
+        self.wake();
+    }
+
+    /// No more sends, and nothing more is handled.
+    pub(crate) fn stop_now(&self) {
+        if self.phase.get() == Phase::Open {
+            self.phase.set(Phase::Draining);
+            self.refuse_waiting();
+        }
+        self.queue.borrow_mut().push_front(Letter::Stop);
+        self.wake();
+    }
+
+    pub(crate) fn kill(&self) {
+        if self.phase.get() == Phase::Closed || self.verdict.get().is_some() {
+            return;
+        }
+        self.verdict.set(Some(Verdict::Killed));
+        self.phase.set(Phase::Draining);
+        if self.activity.get() != Activity::AtOnce {
+            self.abort();
+        }
+    }
+
+    /// Cancels the actor's task. From inside the task this takes effect when its poll returns.
+    pub(super) fn abort(&self) {
+        if let Some(task) = self.task.take() {
+            // Kills happen inside drops too, whose fate is not to end with this one.
+            let announced = fate::current();
+            task.abort();
+            fate::set(announced);
+        }
+    }
+
+    /// Everyone in line comes and sees that the actor takes no more.
+    fn refuse_waiting(&self) {
+        if let Some(rare) = self.rare.get() {
+            rare.waiting.wake_all();
+        }
+    }
+
+    /// Ends the actor itself. No handler runs any more: what ran was dropped before, with its borrow.
+    pub(crate) fn drop_actor(&self) {
+        let actor = self.state.take();
+        crate::life::contain(|| drop(actor));
+    }
+
+    /// The actor is gone: hands back everything that was accepted and not handled. Returns how many messages.
+    pub(crate) fn close(&self) -> usize {
+        self.phase.set(Phase::Closed);
+        let letters = std::mem::take(&mut *self.queue.borrow_mut());
+        let undelivered = letters
+            .iter()
+            .filter(|letter| matches!(letter, Letter::Message(_)))
+            .count();
+        fate::with(Fate::Stopped, || {
+            for letter in letters {
+                crate::life::contain(|| drop(letter));
+            }
+        });
+        self.refuse_waiting();
+        if let Some(rare) = self.rare.get() {
+            for origin in std::mem::take(&mut *rare.choked.borrow_mut()) {
+                origin.dismiss(self.id());
+            }
+            // Out of the borrow: hearing of the end may run foreign code.
+            let watchers = std::mem::take(&mut *rare.watchers.borrow_mut());
+            crate::life::contain(|| drop(watchers));
+        }
+        self.task.take();
+        undelivered
+    }
+
+    pub(super) fn watch(&self, ended: oneshot::Sender<()>) {
+        self.rare().watchers.borrow_mut().push(ended);
+    }
+
+    /// Stops the actor for a caller outside, whose messages may stand in the line: the stop takes its place behind them.
+    pub(crate) fn stop_outside(id: ResidentId<Self>) {
+        let mut place = None;
+        let mut poll = move |cx: &mut Context<'_>| {
+            let polled = id.visit(|mailbox| mailbox.poll_stop(&mut place, cx));
+            polled.unwrap_or(Poll::Ready(()))
+        };
+        if poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+            greenroom_runtime::spawn(std::future::poll_fn(poll)).detach();
+        }
+    }
+
+    fn poll_stop(&self, place: &mut Option<Ticket>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.phase.get() == Phase::Open {
+            if let Some(rare) = self.rare.get()
+                && !rare.waiting.may_pass(*place)
+            {
+                *place = Some(self.join_line(*place, cx));
+                return Poll::Pending;
+            }
+            self.stop();
+        }
+        if let Some(ticket) = place.take() {
+            self.rare().waiting.leave(ticket);
+        }
+        Poll::Ready(())
+    }
+}
