@@ -3,3 +3,4 @@
 //! * `messages`: what a message costs, in time and allocations, and the heap of an idle actor.
 //! * `float`: what work that may move between shards is worth, and that it costs nothing when nothing moves.
 //! * `soak`: what random work leaves behind, which must be nothing.
+//! * `savina`: what greenroom makes of a suite of small concurrent programs, and how they are written with it.

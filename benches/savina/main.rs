@@ -1,0 +1,74 @@
+//! The Savina actor benchmarks (Imam and Sarkar, AGERE 2014), as a user of greenroom would write them.
+//!
+//! `cargo run --release -p greenroom-benches --bin savina [-- NAME..] [--shards 1,2] [--rounds 5] [--small]`
+//!
+//! One file for each benchmark, with the suite's usual parameters. Every run checks its result, and a wrong one ends the
+//! program with an error. Each round has a system of its own; what is timed is the work, from the first actor to the
+//! checked result.
+//!
+//! To read them: [`counting`] and [`ping_pong`] tell and ask; [`chameneos`] and [`bounded_buffer`] answer later.
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
+#![expect(clippy::print_stderr, reason = "a program that says what is wrong")]
+#![expect(
+    unreachable_pub,
+    reason = "the messages of an actor are public, in a program as in a library"
+)]
+
+mod bank_transaction;
+mod big;
+mod bounded_buffer;
+mod chameneos;
+mod cigarette_smokers;
+mod concurrent_dictionary;
+mod concurrent_sorted_list;
+mod counting;
+mod dining_philosophers;
+mod fork_join_create;
+mod fork_join_throughput;
+mod harness;
+mod logistic_map;
+mod ping_pong;
+mod random;
+mod sleeping_barber;
+mod table;
+mod thread_ring;
+
+use std::process::ExitCode;
+
+use crate::harness::Benchmark;
+use crate::table::Options;
+
+/// A row for each benchmark: its name, and the function of that name's module that runs it on shard 0.
+macro_rules! benchmarks {
+    ($($name:ident)*) => {
+        [$(Benchmark {
+            name: stringify!($name),
+            run: |system, size| system.run_on(0, move || $name::run(size)),
+        }),*]
+    };
+}
+
+const BENCHMARKS: &[Benchmark] = &benchmarks! {
+    ping_pong counting fork_join_throughput fork_join_create thread_ring chameneos big concurrent_dictionary
+    concurrent_sorted_list bounded_buffer dining_philosophers sleeping_barber cigarette_smokers logistic_map
+    bank_transaction
+};
+
+fn main() -> ExitCode {
+    let names: Vec<_> = BENCHMARKS.iter().map(|benchmark| benchmark.name).collect();
+    let options = match Options::parse(std::env::args().skip(1), &names) {
+        Ok(options) => options,
+        Err(text) => {
+            eprintln!("{text}\nusage: savina [NAME..] [--shards 1,2] [--rounds N] [--small]");
+            return ExitCode::from(2);
+        }
+    };
+    match table::print(BENCHMARKS, &options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:?}");
+            ExitCode::FAILURE
+        }
+    }
+}
