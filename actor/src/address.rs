@@ -10,6 +10,7 @@ use greenroom_runtime::ShardId;
 use greenroom_runtime::mesh::{self, Admission, Refusal, ResidentId, Route, Ticket};
 
 use crate::actor::Actor;
+use crate::error::CallSite;
 use crate::mailbox::{FromOutside, Mailbox, Parcel};
 use crate::reply::{Answer, Reply};
 
@@ -52,7 +53,9 @@ impl<A: Actor, P: Port<Actor = A>> Addr<A, P> {
             client: A::Client::from_port(port),
         }
     }
+}
 
+impl<A: Actor, P: Direct<Actor = A>> Addr<A, P> {
     pub(crate) fn id(&self) -> ResidentId<Mailbox<A>> {
         self.client.port().id()
     }
@@ -139,21 +142,21 @@ impl<A: Actor, P: Port<Actor = A>> Clone for Addr<A, P> {
 
 impl<A: Actor, P: Port<Actor = A>> Copy for Addr<A, P> {}
 
-impl<A: Actor, P: Port<Actor = A>> PartialEq for Addr<A, P> {
+impl<A: Actor, P: Direct<Actor = A>> PartialEq for Addr<A, P> {
     fn eq(&self, other: &Self) -> bool {
         self.id() == other.id()
     }
 }
 
-impl<A: Actor, P: Port<Actor = A>> Eq for Addr<A, P> {}
+impl<A: Actor, P: Direct<Actor = A>> Eq for Addr<A, P> {}
 
-impl<A: Actor, P: Port<Actor = A>> std::hash::Hash for Addr<A, P> {
+impl<A: Actor, P: Direct<Actor = A>> std::hash::Hash for Addr<A, P> {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.id().hash(state);
     }
 }
 
-impl<A: Actor, P: Port<Actor = A>> fmt::Debug for Addr<A, P> {
+impl<A: Actor, P: Direct<Actor = A>> fmt::Debug for Addr<A, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}({:?})", A::NAME, self.id())
     }
@@ -166,8 +169,9 @@ pub trait Port: Copy + sealed::Sealed {
     /// What travels on it.
     type Env: From<<Self::Actor as Actor>::Msg>;
 
+    /// What errors say of a call on this way.
     #[doc(hidden)]
-    fn id(self) -> ResidentId<Mailbox<Self::Actor>>;
+    fn site(self, method: &'static str) -> CallSite;
 
     #[doc(hidden)]
     fn into_local(env: Self::Env) -> <Self::Actor as Actor>::LocalMsg;
@@ -198,6 +202,18 @@ pub trait Port: Copy + sealed::Sealed {
     #[doc(hidden)]
     fn send_outside(self, env: Self::Env, sent: Outside) -> Result<(), Refused>;
 
+    /// Gives up the place of a send that waits, from any thread.
+    #[doc(hidden)]
+    fn leave(self, place: &mut Place);
+
+    /// Takes one of the places for messages of other threads that nobody waits for.
+    #[doc(hidden)]
+    fn enter_outside(self) -> Option<mesh::OutsidePass>;
+
+    /// Runs a closure on the actor's shard; gives it back if the shard is gone.
+    #[doc(hidden)]
+    fn run_there(self, job: Job) -> Result<(), Job>;
+
     /// Runs a timer on the actor's shard for a caller that has none.
     #[doc(hidden)]
     fn timer_outside(self, limit: std::time::Duration) -> oneshot::Receiver<()> {
@@ -216,8 +232,31 @@ pub trait Port: Copy + sealed::Sealed {
             .detach();
         });
         // A shard that is gone drops the job: the receiver then reports an end, which the caller tells from a firing.
-        drop(self.id().run_there(job));
+        drop(self.run_there(job));
         fired
+    }
+}
+
+/// A piece of work for another shard.
+pub(crate) type Job = Box<dyn FnOnce() + Send>;
+
+/// A way to one certain mailbox. Sealed, as every [`Port`] is.
+pub trait Direct: Port {
+    #[doc(hidden)]
+    fn id(self) -> ResidentId<Mailbox<Self::Actor>>;
+}
+
+impl<A: Actor> Direct for Remote<A> {
+    #[inline]
+    fn id(self) -> ResidentId<Mailbox<A>> {
+        self.id
+    }
+}
+
+impl<A: Actor> Direct for Here<A> {
+    #[inline]
+    fn id(self) -> ResidentId<Mailbox<A>> {
+        self.id
     }
 }
 
@@ -417,9 +456,21 @@ impl<A: Actor> Port for Remote<A> {
     type Actor = A;
     type Env = A::Msg;
 
-    #[inline]
-    fn id(self) -> ResidentId<Mailbox<A>> {
-        self.id
+    #[cold]
+    fn site(self, method: &'static str) -> CallSite {
+        CallSite::of(self.id, method)
+    }
+
+    fn leave(self, place: &mut Place) {
+        place.leave(self.id);
+    }
+
+    fn enter_outside(self) -> Option<mesh::OutsidePass> {
+        self.id.enter_outside()
+    }
+
+    fn run_there(self, job: Job) -> Result<(), Job> {
+        self.id.run_there(job)
     }
 
     #[inline]
@@ -485,9 +536,21 @@ impl<A: Actor> Port for Here<A> {
     type Actor = A;
     type Env = A::LocalMsg;
 
-    #[inline]
-    fn id(self) -> ResidentId<Mailbox<A>> {
-        self.id
+    #[cold]
+    fn site(self, method: &'static str) -> CallSite {
+        CallSite::of(self.id, method)
+    }
+
+    fn leave(self, place: &mut Place) {
+        place.leave(self.id);
+    }
+
+    fn enter_outside(self) -> Option<mesh::OutsidePass> {
+        self.id.enter_outside()
+    }
+
+    fn run_there(self, job: Job) -> Result<(), Job> {
+        self.id.run_there(job)
     }
 
     #[inline]

@@ -5,8 +5,11 @@ use std::fmt;
 use std::time::Duration;
 
 use greenroom_runtime::ShardId;
+use greenroom_runtime::mesh::ResidentId;
 
+use crate::actor::Actor;
 use crate::fate::PanicReport;
+use crate::mailbox::Mailbox;
 use crate::reply::Failure;
 
 /// Which call of which actor an error is about.
@@ -19,6 +22,16 @@ pub struct CallSite {
 }
 
 impl CallSite {
+    /// A call to the actor of a mailbox.
+    pub(crate) fn of<A: Actor>(id: ResidentId<Mailbox<A>>, method: &'static str) -> Self {
+        Self {
+            actor: A::NAME,
+            method,
+            shard: id.place(),
+            number: id.number(),
+        }
+    }
+
     /// The name of the actor's type, or what `#[actor(name = ..)]` says.
     #[must_use]
     pub fn actor(&self) -> &'static str {

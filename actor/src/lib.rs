@@ -61,7 +61,7 @@ mod system;
 pub mod __rt;
 
 pub use crate::actor::Actor;
-pub use crate::address::{Addr, Here, Local, Port, Remote, SameShard};
+pub use crate::address::{Addr, Direct, Here, Local, Port, Remote, SameShard};
 pub use crate::call::{Ask, Call, Tell};
 pub use crate::context::Ctx;
 pub use crate::error::{

@@ -8,7 +8,6 @@ use std::task::{Context, Poll};
 use futures_channel::oneshot;
 
 use super::{Call, Method, ReplyMode};
-use crate::actor::Actor;
 use crate::address::{Outside, Place, Port, Refused};
 use crate::error::{CallSite, SendError};
 use crate::reply::{Answer, Reply};
@@ -101,7 +100,7 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
 
     #[cold]
     pub(super) fn try_tell_outside(mut self) -> Result<(), SendError<A>> {
-        let Some(pass) = self.port.id().enter_outside() else {
+        let Some(pass) = self.port.enter_outside() else {
             return Err(self.give_back(Refused::Full));
         };
         let sent = self.send_outside(Reply::none(), Outside::Pass(pass));
@@ -119,13 +118,7 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
 
     #[cold]
     pub(super) fn site(&self) -> CallSite {
-        let id = self.port.id();
-        CallSite {
-            actor: <P::Actor as Actor>::NAME,
-            method: B::NAME,
-            shard: id.place(),
-            number: id.number(),
-        }
+        self.port.site(B::NAME)
     }
 }
 
@@ -138,7 +131,7 @@ impl<P: Port, M: ReplyMode, A, B> Drop for Unsent<P, M, A, B> {
     #[inline]
     fn drop(&mut self) {
         if !matches!(self.place, Place::None) {
-            self.place.leave(self.port.id());
+            self.port.leave(&mut self.place);
         }
     }
 }
