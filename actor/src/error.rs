@@ -10,6 +10,7 @@ use greenroom_runtime::mesh::ResidentId;
 use crate::actor::Actor;
 use crate::fate::PanicReport;
 use crate::mailbox::Mailbox;
+use crate::names::{Named, RegisterError};
 use crate::reply::Failure;
 
 /// Which call of which actor an error is about.
@@ -304,6 +305,8 @@ pub(crate) enum SpawnErrorKind {
     },
     Refused(StartFailure),
     Panicked(PanicReport),
+    /// It was to have a name.
+    Name(RegisterError),
 }
 
 impl SpawnError {
@@ -311,6 +314,21 @@ impl SpawnError {
     #[must_use]
     pub fn is_panic(&self) -> bool {
         matches!(self.kind, SpawnErrorKind::Panicked(_))
+    }
+
+    /// Whether another actor has the name it was to have.
+    #[must_use]
+    pub fn is_name_taken(&self) -> bool {
+        self.holder().is_some()
+    }
+
+    /// Who has the name it was to have, if that is why.
+    #[must_use]
+    pub fn holder(&self) -> Option<&Named> {
+        match &self.kind {
+            SpawnErrorKind::Name(error) => error.holder(),
+            _ => None,
+        }
     }
 
     /// Whether there is no such shard, or the system is shutting down.
@@ -331,6 +349,7 @@ impl fmt::Display for SpawnError {
             SpawnErrorKind::NoShard { .. } => f.write_str("the system is shutting down"),
             SpawnErrorKind::Refused(failure) => write!(f, "{failure}"),
             SpawnErrorKind::Panicked(report) => write!(f, "it panicked: {report}"),
+            SpawnErrorKind::Name(error) => write!(f, "{error}"),
         }
     }
 }

@@ -31,6 +31,7 @@
 //! # The tour
 //! * Define: [`macro@actor`], [`Ctx`], [`Reply`].
 //! * Start: [`System`], [`spawn`], [`Handle::spawn_on`], [`Sharded`].
+//! * Find: [`Names`], [`ShardNames`].
 //! * Send: [`Call`], on an [`Addr`] or a [`Local`].
 //! * Stop: [`Addr::stop`], [`Addr::kill`], [`System::shutdown`].
 //! * What can go wrong: [`CallError`], [`SendError`], [`SpawnError`], and [`Error`] for all of them.
@@ -51,6 +52,7 @@ mod error;
 mod fate;
 mod life;
 mod mailbox;
+mod names;
 mod placement;
 mod registry;
 mod reply;
@@ -68,6 +70,7 @@ pub use crate::error::{
     CallError, CallSite, Error, HandlerRan, SendError, SpawnError, StartFailure, Timeout,
 };
 pub use crate::fate::PanicReport;
+pub use crate::names::{LookupError, Named, Names, RegisterError, ShardNames};
 pub use crate::placement::Sharded;
 pub use crate::registry::Counts;
 pub use crate::reply::Reply;

@@ -8,6 +8,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use futures_channel::oneshot;
+use greenroom_runtime::mesh::ResidentId;
 use greenroom_runtime::{BackendError, Runtime, ShardId, StartError, time};
 
 use crate::actor::Actor;
@@ -15,6 +16,7 @@ use crate::address::{Addr, Remote};
 use crate::error::{SpawnError, SpawnErrorKind};
 use crate::fate;
 use crate::life;
+use crate::mailbox::Mailbox;
 use crate::placement::Sharded;
 use crate::registry::{Counts, Registry};
 
@@ -415,29 +417,27 @@ impl Handle {
         S: Into<ShardId>,
         F: FnOnce() -> A + Send + 'static,
     {
-        let shard = shard.into();
+        self.spawn_in(shard.into(), move || bear(make, |_| Ok(())))
+    }
+
+    /// Spawns on a shard by a task there, which says how it went.
+    pub(crate) fn spawn_in<A, Fut, F>(
+        &self,
+        shard: ShardId,
+        born: F,
+    ) -> impl Future<Output = Result<Addr<A>, SpawnError>> + Send + use<A, Fut, F>
+    where
+        A: Actor,
+        Fut: Future<Output = Result<ResidentId<Mailbox<A>>, SpawnErrorKind>> + 'static,
+        F: FnOnce() -> Fut + Send + 'static,
+    {
         let shards = self.shard_count();
-        let born = self.runtime.spawn_on(shard, move || async move {
-            let actor = match catch_unwind(AssertUnwindSafe(make)) {
-                Ok(actor) => actor,
-                Err(payload) => {
-                    let report = fate::report(payload);
-                    return Err(SpawnErrorKind::Panicked(report));
-                }
-            };
-            let (started, outcome) = oneshot::channel();
-            let addr = life::start(actor, Some(started)).expect("this runs on a shard");
-            match outcome.await {
-                // The id crosses back, not the address: it is `Send` whatever the actor is.
-                Ok(outcome) => outcome.map(|()| addr.id()),
-                // Killed before its hook was done.
-                Err(oneshot::Canceled) => Err(SpawnErrorKind::NoShard { shards }),
-            }
-        });
+        let born = self.runtime.spawn_on(shard, born);
         async move {
             let outcome = born
                 .await
                 .unwrap_or(Err(SpawnErrorKind::NoShard { shards }));
+            // The id crosses back, not the address: it is `Send` whatever the actor is.
             outcome
                 .map(|id| Addr::from_port(Remote::new(id)))
                 .map_err(|kind| SpawnError {
@@ -506,6 +506,30 @@ impl Handle {
             sum = sum + counts.await.unwrap_or_default();
         }
         sum
+    }
+}
+
+/// Makes an actor on the calling shard, and waits until its start hook has run. `adopt` sees its mailbox before anything
+/// is sent to it; an actor that is refused there is killed before it has begun.
+pub(crate) async fn bear<A: Actor>(
+    make: impl FnOnce() -> A,
+    adopt: impl FnOnce(&Mailbox<A>) -> Result<(), SpawnErrorKind>,
+) -> Result<ResidentId<Mailbox<A>>, SpawnErrorKind> {
+    let actor = catch_unwind(AssertUnwindSafe(make))
+        .map_err(|payload| SpawnErrorKind::Panicked(fate::report(payload)))?;
+    let (started, outcome) = oneshot::channel();
+    let addr = life::start(actor, Some(started)).expect("this runs on a shard");
+    let id = addr.id();
+    if let Some(Err(refused)) = id.visit(adopt) {
+        Addr::kill(addr);
+        return Err(refused);
+    }
+    match outcome.await {
+        Ok(outcome) => outcome.map(|()| id),
+        // Killed before its hook was done.
+        Err(oneshot::Canceled) => Err(SpawnErrorKind::NoShard {
+            shards: Handle::current().map_or(0, |system| system.shard_count()),
+        }),
     }
 }
 

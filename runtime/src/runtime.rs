@@ -299,6 +299,29 @@ impl Handle {
         self.team.shards()
     }
 
+    /// The runtime's one value of type `T`, made on first use; it lives as long as the runtime and its handles.
+    ///
+    /// For layers above that keep something once for all shards. It takes a lock: not for every message. What is kept
+    /// for each shard is in [`extension`](crate::extension()). The value must not hold a handle of the runtime, which would keep
+    /// both alive.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    /// let runtime = greenroom_runtime::Builder::new().shards(2).start()?;
+    /// let visits = runtime.handle().extension(AtomicUsize::default);
+    /// runtime.run_on(1, || async {
+    ///     let handle = greenroom_runtime::Handle::current().expect("on a shard");
+    ///     handle.extension(AtomicUsize::default).fetch_add(1, Ordering::Relaxed);
+    /// });
+    /// assert_eq!(visits.load(Ordering::Relaxed), 1);
+    /// # Ok::<(), greenroom_runtime::StartError>(())
+    /// ```
+    #[must_use]
+    pub fn extension<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> Arc<T> {
+        self.team.extension(make)
+    }
+
     /// Begins to shut the runtime down: tasks hear of it, and have as long as the grace to finish.
     ///
     /// When they are done, or the grace is over, the shards end, whether anybody waits for them or not; a grace of

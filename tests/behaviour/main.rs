@@ -7,6 +7,7 @@ mod exclusive;
 mod fair;
 mod isolation;
 mod moved;
+mod names;
 mod order;
 mod progress;
 mod replies;

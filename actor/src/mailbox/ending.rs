@@ -88,6 +88,7 @@ impl<A: Actor> Mailbox<A> {
             for origin in std::mem::take(&mut *rare.choked.borrow_mut()) {
                 origin.dismiss(self.id());
             }
+            rare.belongings.release();
             // Out of the borrow: hearing of the end may run foreign code.
             let watchers = std::mem::take(&mut *rare.watchers.borrow_mut());
             crate::life::contain(|| drop(watchers));

@@ -27,6 +27,7 @@
 
 mod admission;
 mod at_once;
+mod belongings;
 mod deliver;
 mod ending;
 mod outside;
@@ -127,6 +128,7 @@ struct Rare {
     waiting: WaitList,
     choked: RefCell<Vec<Origin>>,
     watchers: RefCell<Vec<oneshot::Sender<()>>>,
+    belongings: belongings::Belongings,
 }
 
 impl<A: Actor> std::fmt::Debug for Mailbox<A> {

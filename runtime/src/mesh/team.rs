@@ -1,6 +1,7 @@
 //! What the shards of one runtime have in common.
 
-use std::sync::{Arc, OnceLock};
+use std::any::{Any, TypeId};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::ring::RingShared;
@@ -27,7 +28,11 @@ pub(crate) struct Team {
     /// What each shard shows while it is busy; empty if nobody watches.
     pulses: Box<[Arc<Pulse>]>,
     stop: Stop,
+    /// What layers above keep once for the whole runtime. Looked at when they begin something, not at every message.
+    extensions: Mutex<Vec<(TypeId, Extension)>>,
 }
+
+type Extension = Arc<dyn Any + Send + Sync>;
 
 impl Team {
     pub(crate) fn new(
@@ -54,7 +59,35 @@ impl Team {
             board,
             pulses,
             stop,
+            extensions: Mutex::default(),
         }
+    }
+
+    /// The one value of a type; of two that are made at the same time the first one stays.
+    pub(crate) fn extension<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> Arc<T> {
+        if let Some(found) = self.find_extension(|| None) {
+            return found;
+        }
+        // Made with no lock held: it is the caller's code.
+        let made = Arc::new(make());
+        self.find_extension(|| Some(made.clone())).unwrap_or(made)
+    }
+
+    fn find_extension<T: Send + Sync + 'static>(
+        &self,
+        absent: impl FnOnce() -> Option<Arc<T>>,
+    ) -> Option<Arc<T>> {
+        let mut extensions = self
+            .extensions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let known = extensions.iter().find(|(id, _)| *id == TypeId::of::<T>());
+        if let Some((_, found)) = known {
+            return found.clone().downcast::<T>().ok();
+        }
+        let made = absent()?;
+        extensions.push((TypeId::of::<T>(), made.clone()));
+        Some(made)
     }
 
     pub(crate) fn len(&self) -> usize {
