@@ -14,15 +14,23 @@ fn a_section_that_blocks_its_shard_is_seen_from_outside_and_only_while_it_lasts(
         .shards(1)
         .watchdog(Duration::from_millis(5))
         .on_stall(move |stall| {
-            // The test has what it wanted with the first one.
+            // Nobody listens once the test has what it wanted.
             stalls.send((stall.is_announced, stall.to_string())).ok();
         })
         .start()
         .unwrap();
-    let (announced, text) = runtime.run_on(0, || async move {
-        blocking::shard_blocking(|| report.recv_timeout(Duration::from_secs(60)).unwrap())
+    let text = runtime.run_on(0, || async move {
+        blocking::shard_blocking(|| {
+            // A busy machine may have held the shard up before, which is another report.
+            for _ in 0..1000 {
+                let (announced, text) = report.recv_timeout(Duration::from_secs(60)).unwrap();
+                if announced {
+                    return text;
+                }
+            }
+            panic!("the section was not announced");
+        })
     });
-    assert!(announced, "{text}");
     assert!(text.contains("says it blocks"), "{text}");
     let metrics = runtime.run_on(0, || async { ShardMetrics::current().unwrap() });
     assert_eq!(metrics.blocking_sections, 1);
