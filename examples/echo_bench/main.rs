@@ -5,7 +5,7 @@
 //! ```
 //!
 //! `redis-benchmark` sends 50 connections' worth of inline `PING`s, one at a time and 16 at a time, from one CPU to a server
-//! on another. The servers are the one in `server.rs`, and those in `benches/peers`: tokio, monoio, compio, glommio, and
+//! on another. The servers are the one in `server.rs`, with and without [`greenroom_runtime::Builder::gather`], and those in `benches/peers`: tokio, monoio, compio, glommio, and
 //! one on io_uring itself, which shows what the kernel allows. All run in turn, so that a noisy neighbour hits all of
 //! them; the medians of all rounds are printed. Compare numbers of one run only.
 
@@ -21,6 +21,7 @@ mod server;
 use std::io;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
+use std::time::Duration;
 
 use clap::Parser;
 
@@ -47,6 +48,9 @@ struct Options {
     /// Runs as a server at this port of the local host, and does nothing else.
     #[arg(long)]
     serve: Option<u16>,
+    /// For how many microseconds that server lets completions gather; the runtime's default if it is not said.
+    #[arg(long)]
+    gather_us: Option<u64>,
 }
 
 const PEERS: [&str; 5] = ["raw", "tokio", "monoio", "compio", "glommio"];
@@ -54,7 +58,7 @@ const PEERS: [&str; 5] = ["raw", "tokio", "monoio", "compio", "glommio"];
 fn main() -> ExitCode {
     let options = Options::parse();
     let done = match options.serve {
-        Some(port) => server::run(port),
+        Some(port) => server::run(port, options.gather_us.map(Duration::from_micros)),
         None => compare(&options),
     };
     match done {
@@ -77,11 +81,17 @@ fn compare(options: &Options) -> io::Result<()> {
             )));
         }
     }
-    let mut candidates = vec![Candidate {
-        name: "greenroom",
-        program: std::env::current_exe()?,
-        arguments: vec!["--serve"],
-    }];
+    let greenroom = |name, arguments| -> io::Result<Candidate> {
+        Ok(Candidate {
+            name,
+            program: std::env::current_exe()?,
+            arguments,
+        })
+    };
+    let mut candidates = vec![
+        greenroom("greenroom", vec!["--serve"])?,
+        greenroom("ungathered", vec!["--gather-us", "0", "--serve"])?,
+    ];
     match build_peers() {
         Ok(folder) => candidates.extend(PEERS.map(|name| Candidate {
             name,

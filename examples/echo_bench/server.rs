@@ -1,6 +1,7 @@
 //! The server: one pong for each line.
 
 use std::io;
+use std::time::Duration;
 
 use greenroom_runtime::net::{TcpListener, TcpStream};
 use greenroom_runtime::{Builder, spawn};
@@ -35,8 +36,12 @@ async fn serve(mut stream: TcpStream) -> io::Result<()> {
 }
 
 /// Serves until the process is ended.
-pub(crate) fn run(port: u16) -> io::Result<()> {
-    let runtime = Builder::new().shards(1).start().map_err(io::Error::other)?;
+pub(crate) fn run(port: u16, gather: Option<Duration>) -> io::Result<()> {
+    let mut builder = Builder::new().shards(1);
+    if let Some(window) = gather {
+        builder = builder.gather(window);
+    }
+    let runtime = builder.start().map_err(io::Error::other)?;
     runtime.run_on(0, move || async move {
         let listener = TcpListener::bind(("127.0.0.1", port))?;
         loop {

@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
+use std::time::Duration;
 
+use crate::builder::GATHER_MAX;
 use crate::ring::{BackendError, VARIABLE};
 use crate::shard::ShardId;
 
@@ -20,6 +22,9 @@ pub(crate) enum StartErrorKind {
     },
     LinkBytes {
         asked: usize,
+    },
+    Gather {
+        asked: Duration,
     },
     NoBlockingThreads,
     RecvBuffers {
@@ -76,6 +81,7 @@ impl StartError {
             StartErrorKind::NoShards
                 | StartErrorKind::TooManyShards { .. }
                 | StartErrorKind::LinkBytes { .. }
+                | StartErrorKind::Gather { .. }
                 | StartErrorKind::NoBlockingThreads
                 | StartErrorKind::RecvBuffers { .. }
                 | StartErrorKind::BackendVariable { .. }
@@ -108,6 +114,12 @@ impl fmt::Display for StartError {
                 write!(
                     f,
                     "a link of {asked} bytes was asked for; it must be a power of two from 4096 to 1073741824"
+                )
+            }
+            StartErrorKind::Gather { asked } => {
+                write!(
+                    f,
+                    "completions were to gather for {asked:?}; at most {GATHER_MAX:?} is allowed, and 0 switches it off"
                 )
             }
             StartErrorKind::NoBlockingThreads => f.write_str(

@@ -14,7 +14,7 @@ use std::time::Duration;
 use crossbeam_deque::Worker;
 
 use crate::blocking::pool::{Pool, PoolConfig};
-use crate::builder::{Builder, StartHook};
+use crate::builder::{Builder, GATHER_MAX, StartHook};
 use crate::error::{StartError, StartErrorKind};
 use crate::float::board::{Board, Work};
 use crate::mesh::team::Team;
@@ -97,6 +97,7 @@ pub(crate) fn start(builder: &Builder) -> Result<Runtime, StartError> {
             } else {
                 builder.spin
             },
+            gather: builder.gather,
             lifo_slot: builder.lifo_slot,
             hooks: builder.hooks.clone().into_option(),
         };
@@ -299,6 +300,10 @@ fn check(builder: &Builder, count: usize) -> Result<(), StartError> {
     let bytes = builder.link_bytes;
     if !(4096..=1 << 30).contains(&bytes) || !bytes.is_power_of_two() {
         return Err(StartError::new(StartErrorKind::LinkBytes { asked: bytes }));
+    }
+    if builder.gather > GATHER_MAX {
+        let asked = builder.gather;
+        return Err(StartError::new(StartErrorKind::Gather { asked }));
     }
     if builder.blocking.threads_max == 0 {
         return Err(StartError::new(StartErrorKind::NoBlockingThreads));

@@ -342,6 +342,12 @@ fn values_out_of_range_are_named_with_their_cure() {
         .start()
         .unwrap_err();
     assert!(odd.to_string().contains("power of two"), "{odd}");
+    let slow = Builder::new().gather(Duration::from_secs(1)).start();
+    let slow = slow.unwrap_err();
+    assert!(
+        slow.is_config() && slow.to_string().contains("at most 10ms"),
+        "{slow}"
+    );
 }
 
 #[test]

@@ -3,12 +3,14 @@
 use std::io::{Read, Write};
 use std::net::TcpStream as StdStream;
 use std::pin::{Pin, pin};
+use std::sync::mpsc;
 use std::task::Poll;
+use std::time::Duration;
 use std::{future::poll_fn, io};
 
 use greenroom_runtime::buffer::PooledBuf;
 use greenroom_runtime::net::{TcpListener, TcpStream};
-use greenroom_runtime::{Builder, ShardCounts, spawn, yield_now};
+use greenroom_runtime::{Builder, ShardCounts, current_shard, spawn, yield_now};
 
 fn on_shard<F>(test: impl FnOnce() -> F + Send + 'static)
 where
@@ -125,7 +127,7 @@ fn a_reset_is_an_error() {
     on_shard(|| async {
         let (mut stream, peer) = connected()?;
         assert!(poll_once(pin!(stream.recv())).await.is_none());
-        socket2::SockRef::from(&peer).set_linger(Some(std::time::Duration::ZERO))?;
+        socket2::SockRef::from(&peer).set_linger(Some(Duration::ZERO))?;
         drop(peer);
         let error = stream.recv().await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
@@ -373,4 +375,51 @@ fn a_size_out_of_range_is_refused_with_both_values() {
             "{text}"
         );
     }
+}
+
+#[test]
+fn completions_that_gather_are_neither_lost_nor_kept() {
+    const CLIENTS: usize = 8;
+    const ROUNDS: usize = 100;
+    let builder = Builder::new().shards(2);
+    let runtime = builder.gather(Duration::from_millis(2)).start().unwrap();
+    let (listening, address) = mpsc::channel();
+    runtime
+        .handle()
+        .spawn_on(0, move || async move {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            listening.send(listener.local_addr().unwrap()).unwrap();
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                spawn(async move {
+                    while let Some(bytes) = stream.recv().await.unwrap() {
+                        stream.write_all(bytes.to_vec()).await.0.unwrap();
+                    }
+                })
+                .detach();
+            }
+        })
+        .detach();
+    let address = address.recv().unwrap();
+    let mut clients: Vec<_> = (0..CLIENTS)
+        .map(|_| StdStream::connect(address).unwrap())
+        .collect();
+    for round in 0..ROUNDS {
+        // In bunches, then fewer than the shard has learned to expect, then one at a time.
+        let share = [CLIENTS, 3, 1][round * 3 / ROUNDS];
+        for client in &mut clients[..share] {
+            client.write_all(b"ping").unwrap();
+        }
+        // A message to the shard, which may be waiting for more completions than will come.
+        let elsewhere = runtime.handle().spawn_on(0, || async { current_shard() });
+        for client in &mut clients[..share] {
+            let mut answer = [0; 4];
+            client.read_exact(&mut answer).unwrap();
+            assert_eq!(&answer, b"ping");
+        }
+        let told = runtime.block_on(elsewhere).unwrap();
+        assert_eq!(told.unwrap().index(), 0);
+    }
+    drop(clients);
+    assert_eq!(runtime.shutdown().leaked_operations(), 0);
 }

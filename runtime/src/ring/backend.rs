@@ -69,6 +69,13 @@ pub(crate) enum Wait {
     Poll,
     /// Until one completion is there, or the time is over; for ever with `None`.
     Until(Option<Duration>),
+    /// The same, but until `count` completions are there or the window is over, if the backend can. After the window
+    /// one is enough. The window ends before the time does.
+    Gather {
+        count: u32,
+        window: Duration,
+        until: Option<Duration>,
+    },
 }
 
 /// One request to the kernel.

@@ -179,7 +179,8 @@ impl Driver {
     /// # Errors
     ///
     /// If the backend broke down. The driver is of no further use; its memory stays valid.
-    pub(crate) fn turn(&mut self, wait: Wait, effects: &mut Effects) -> io::Result<()> {
+    pub(crate) fn turn(&mut self, wait: Wait, effects: &mut Effects) -> io::Result<u32> {
+        let mut reaped = 0;
         effects.append(&mut self.deferred);
         let mut wait = if effects.is_empty() { wait } else { Wait::Poll };
         let mut is_due = self.backend.is_blind();
@@ -191,13 +192,14 @@ impl Driver {
                 self.backend.enter(wait)?;
             }
             is_due = false;
-            self.reap(effects);
+            reaped += self.reap(effects);
             if !self.must_enter() {
                 break;
             }
             wait = Wait::Poll;
         }
-        self.answer_doorbell()
+        self.answer_doorbell()?;
+        Ok(reaped)
     }
 
     /// Moves cancels, then operations, from their queues to the backend. Returns whether all of them fitted.
@@ -279,11 +281,17 @@ impl Driver {
         self.inflight.wants_flush() || self.backend.wants_enter()
     }
 
-    fn reap(&mut self, effects: &mut Effects) {
+    /// Takes the completions there are; returns how many.
+    fn reap(&mut self, effects: &mut Effects) -> u32 {
         let Driver {
             backend, inflight, ..
         } = self;
-        backend.reap(|completion| inflight.complete(completion, effects));
+        let mut reaped = 0;
+        backend.reap(|completion| {
+            reaped += 1;
+            inflight.complete(completion, effects);
+        });
+        reaped
     }
 
     /// Counts a ring of the doorbell and starts the next read.

@@ -41,6 +41,9 @@ const COMPLETION_ENTRIES_MIN: u32 = 128;
 /// the machine, for each ring: with a shard on each CPU that is a square.
 const FILE_WORKERS_MAX: u32 = 16;
 
+/// A limit for waits that have none, where the kernel wants one. Whoever wakes up early goes to sleep again.
+const FOREVER: Duration = Duration::from_secs(1 << 30);
+
 /// One ring.
 pub(crate) struct Uring {
     /// Invariant: from [`Box::leak`], freed in `drop` only. Only shared references to the ring are made, so that the
@@ -52,6 +55,8 @@ pub(crate) struct Uring {
     abilities: Abilities,
     /// Flags for an enter that waits.
     wait_flags: EnterFlags,
+    /// The kernel can wait for several completions with a limit of its own (6.12).
+    gathers: bool,
     /// The receive buffers the kernel takes from. Kept here until the ring is closed.
     pool: Option<Rc<BufferPool>>,
 }
@@ -132,6 +137,7 @@ impl Uring {
         } else {
             EnterFlags::GETEVENTS
         };
+        let gathers = ring.params().is_feature_min_timeout();
         let ring = NonNull::from(Box::leak(Box::new(ring)));
         // SAFETY: leaked just above, and freed only in `drop`, after the submitter.
         let mut submitter = unsafe { ring.as_ref() }.submitter();
@@ -152,6 +158,7 @@ impl Uring {
             flavour,
             abilities: Abilities::of(flavour, &operations),
             wait_flags,
+            gathers,
             pool: None,
         };
         probe::round_trip(&mut uring)?;
@@ -203,6 +210,18 @@ impl Backend for Uring {
             Wait::Poll | Wait::Until(Some(Duration::ZERO)) => {
                 self.enter_kernel::<libc::sigset_t>(0, EnterFlags::GETEVENTS, None)
             }
+            Wait::Gather {
+                count,
+                window,
+                until,
+            } if self.gathers => {
+                let until = Timespec::from(until.unwrap_or(FOREVER));
+                let window_us = u32::try_from(window.as_micros()).unwrap_or(u32::MAX);
+                let arguments = SubmitArgs::new().timespec(&until).min_wait_usec(window_us);
+                let flags = self.wait_flags | EnterFlags::EXT_ARG;
+                self.enter_kernel(count, flags, Some(&arguments))
+            }
+            Wait::Gather { until, .. } => return self.enter(Wait::Until(until)),
             Wait::Until(None) => self.enter_kernel::<libc::sigset_t>(1, self.wait_flags, None),
             Wait::Until(Some(timeout)) => {
                 let timeout = Timespec::from(timeout);
@@ -372,6 +391,7 @@ mod tests {
             flavour,
             abilities: Abilities::of(flavour, &Probe::new()),
             wait_flags,
+            gathers: false,
             pool: None,
         };
         let mut seen = Vec::new();

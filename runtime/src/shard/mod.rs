@@ -4,12 +4,13 @@
 //! [`registry::SharedShard`] and the rings of its [`Team`]. No field stays borrowed while user code runs (a poll, a
 //! drop, a waker): fields are cells, sections that borrow them are short, and values to drop go to the `graveyard`.
 //!
-//! Reading order: [`id`], [`context`], [`registry`], [`turn`], [`pace`], [`ration`], [`park`], [`spin`], [`drain`],
+//! Reading order: [`id`], [`context`], [`registry`], [`turn`], [`pace`], [`ration`], [`park`], [`spin`], [`gather`], [`drain`],
 //! [`teardown`], and what others ask of a shard: [`services`], [`counts`], [`metrics`].
 
 pub(crate) mod context;
 mod counts;
 mod drain;
+mod gather;
 mod id;
 mod metrics;
 mod pace;
@@ -40,6 +41,7 @@ use std::time::Duration;
 use crossbeam_deque::Worker;
 
 use self::drain::Draining;
+use self::gather::Gather;
 use self::metrics::Counters;
 use self::pace::Pace;
 use self::ration::Ration;
@@ -118,6 +120,7 @@ pub(crate) struct Shard {
     pace: Pace,
     rng: Rng,
     spin: Spin,
+    gather: Gather,
     /// New tasks are refused.
     closing: Cell<bool>,
     draining: Cell<Draining>,
@@ -135,6 +138,7 @@ pub(crate) struct ShardConfig {
     pub(crate) ring: RingConfig,
     pub(crate) seed: u64,
     pub(crate) spin: Duration,
+    pub(crate) gather: Duration,
     pub(crate) lifo_slot: bool,
     pub(crate) hooks: Option<Box<Hooks>>,
 }
@@ -200,6 +204,7 @@ impl Shard {
             rng: Rng::new(config.seed ^ (config.id.index() as u64).rotate_left(32)),
             lease,
             spin: Spin::new(nanos(config.spin)),
+            gather: Gather::new(config.gather),
             closing: Cell::new(false),
             draining: Cell::default(),
             unfinished: Cell::new(false),

@@ -19,6 +19,14 @@ pub(super) enum Rest {
     Slept,
 }
 
+/// How a sleep ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Woken {
+    /// Another thread rang the doorbell, or is about to.
+    Rung,
+    Otherwise,
+}
+
 /// How a spin ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spun {
@@ -74,11 +82,15 @@ impl Shard {
             let wait = if help == Help::NotNeeded && self.is_help_needed() {
                 Wait::Poll
             } else {
-                Wait::Until(wait)
+                self.gather.plan(wait)
             };
             let start_ns = self.clock.now_ns();
-            self.enter(wait, effects);
-            self.finish_sleep();
+            let came = self.enter(wait, effects);
+            if self.finish_sleep() == Woken::Rung {
+                self.gather.pause();
+            } else {
+                self.gather.learn(came, wait);
+            }
             let end_ns = self.clock.now_ns();
             let slept_ns = end_ns.saturating_sub(start_ns);
             self.counters.parks.add(1);
@@ -94,9 +106,12 @@ impl Shard {
         }
     }
 
-    pub(super) fn finish_sleep(&self) {
+    pub(super) fn finish_sleep(&self) -> Woken {
         if self.shared().handshake.finish_sleep().rung {
             self.rings_owed.set(self.rings_owed.get() + 1);
+            Woken::Rung
+        } else {
+            Woken::Otherwise
         }
     }
 
@@ -151,14 +166,16 @@ impl Shard {
             || self.team.board().has_work_for(self.id.index())
     }
 
-    /// One visit to the kernel: submits, waits as told, reaps, and acts on what came back.
-    pub(super) fn enter(&self, wait: Wait, effects: &mut Effects) {
+    /// One visit to the kernel: submits, waits as told, reaps, and acts on what came back. Returns how many completions
+    /// that was.
+    pub(super) fn enter(&self, wait: Wait, effects: &mut Effects) -> u32 {
         self.counters.enters.add(1);
         let result = self.driver.borrow_mut().turn(wait, effects);
-        if let Err(error) = result {
+        let came = result.unwrap_or_else(|error| {
             // The ring itself is broken: no operation of this shard can complete any more.
-            panic!("the I/O backend of {} failed: {error}", self.id);
-        }
+            panic!("the I/O backend of {} failed: {error}", self.id)
+        });
         self.contain(|| effects.run());
+        came
     }
 }

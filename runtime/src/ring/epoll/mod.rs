@@ -369,8 +369,10 @@ impl Backend for Epoll {
             return Ok(());
         }
         match wait {
-            Wait::Until(timeout) if !has_news => self.look(timeout),
-            Wait::Until(_) | Wait::Poll => self.look(Some(Duration::ZERO)),
+            Wait::Until(timeout) | Wait::Gather { until: timeout, .. } if !has_news => {
+                self.look(timeout)
+            }
+            Wait::Until(_) | Wait::Gather { .. } | Wait::Poll => self.look(Some(Duration::ZERO)),
         }
     }
 
