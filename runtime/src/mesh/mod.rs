@@ -32,5 +32,5 @@ pub use at_once::answer_at_once;
 pub use cross::{Cross, CrossShard};
 pub use link::{Admission, Refusal};
 pub use reply::{OutsideReply, ReplyKey, ReplySlot, open, open_outside};
-pub use resident::{Origin, OutsidePass, Resident, ResidentId, Route, evict, leave, settle};
+pub use resident::{Flow, Origin, OutsidePass, Resident, ResidentId, Route, evict, leave, settle};
 pub use wait::{Ticket, WaitList};

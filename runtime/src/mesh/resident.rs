@@ -76,18 +76,48 @@ impl Origin {
         self.post(resident, Pause::Gone);
     }
 
+    /// Asks the sending shard to hold back what belongs to a flow, until [`Origin::unchoke_flow`].
+    pub fn choke_flow(self, flow: Flow) {
+        self.post_pause(flow.0, Pause::Begin);
+    }
+
+    /// Lets the sending shard go on with a flow.
+    pub fn unchoke_flow(self, flow: Flow) {
+        self.post_pause(flow.0, Pause::End);
+    }
+
     fn post<R: Resident>(self, resident: ResidentId<R>, pause: Pause) {
+        self.post_pause(resident.generation, pause);
+    }
+
+    fn post_pause(self, flow: u64, pause: Pause) {
         if let Self::Peer(peer) = self {
             context::with(|shard| {
                 shard.post_record(
                     peer,
                     Choke {
-                        generation: resident.generation,
+                        generation: flow,
                         pause,
                     },
                 );
             });
         }
+    }
+}
+
+/// Messages to one resident that are held back together, and apart from its other messages.
+///
+/// For a resident that passes messages on to several receivers: when one of them wants a pause, the others' messages go on.
+/// Two flows of the same number are one: they are held back for each other, and nothing else follows from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Flow(u64);
+
+impl Flow {
+    /// The flow of a hash.
+    #[must_use]
+    pub fn of_hash(hash: u64) -> Self {
+        // Residents are flows of their generations, which never come so far.
+        Self(hash | 1 << 63)
     }
 }
 
@@ -205,6 +235,19 @@ impl<R: Resident> ResidentId<R> {
     /// resident's shard. A resident that has ended is found out on arrival only.
     #[inline]
     pub fn try_send(self, build: impl FnOnce() -> R::Message) -> Result<(), Refusal> {
+        self.try_send_in(Flow(self.generation), build)
+    }
+
+    /// As [`ResidentId::try_send`], as a part of a flow.
+    ///
+    /// # Errors
+    /// As [`ResidentId::try_send`]; also full while the flow is choked.
+    #[inline]
+    pub fn try_send_in(
+        self,
+        flow: Flow,
+        build: impl FnOnce() -> R::Message,
+    ) -> Result<(), Refusal> {
         context::with(|shard| {
             let Some(peer) = shard.team().place(self.shard) else {
                 return Err(Refusal::Gone);
@@ -213,7 +256,7 @@ impl<R: Resident> ResidentId<R> {
                 id: self,
                 message: build(),
             };
-            if shard.try_send_record(peer, self.generation, record) {
+            if shard.try_send_record(peer, flow.0, record) {
                 Ok(())
             } else {
                 Err(Refusal::Full)
@@ -230,6 +273,17 @@ impl<R: Resident> ResidentId<R> {
         cx: &Context<'_>,
         build: impl FnOnce() -> R::Message,
     ) -> Poll<Result<(), Refusal>> {
+        self.poll_send_in(Flow(self.generation), admission, cx, build)
+    }
+
+    /// As [`ResidentId::poll_send`], as a part of a flow: the same one at every poll.
+    pub fn poll_send_in(
+        self,
+        flow: Flow,
+        admission: &mut Admission,
+        cx: &Context<'_>,
+        build: impl FnOnce() -> R::Message,
+    ) -> Poll<Result<(), Refusal>> {
         context::with(|shard| {
             let Some(peer) = shard.team().place(self.shard) else {
                 return Poll::Ready(Err(Refusal::Gone));
@@ -239,7 +293,7 @@ impl<R: Resident> ResidentId<R> {
                 message: build(),
             };
             shard
-                .poll_send_record(peer, self.generation, admission, cx, record)
+                .poll_send_record(peer, flow.0, admission, cx, record)
                 .map(Ok)
         })
         .unwrap_or(Poll::Ready(Err(Refusal::Gone)))
