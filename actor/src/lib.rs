@@ -56,6 +56,7 @@ mod names;
 mod placement;
 mod registry;
 mod reply;
+mod start_all;
 mod system;
 
 #[doc(hidden)]

@@ -108,9 +108,22 @@ impl<A: Actor> Sharded<A> {
         self.instances.len()
     }
 
-    /// Asks every instance to stop, see [`Addr::stop`].
-    pub fn stop(&self) {
-        self.each().for_each(Addr::stop);
+    /// Stops every instance, see [`Addr::stop`]; the future is done when all have ended.
+    ///
+    /// The stops are sent by this call, awaited or not.
+    pub fn stop(&self) -> impl Future<Output = ()> + Send + use<A> {
+        let stopping: Vec<_> = self
+            .each()
+            .map(|instance| {
+                Addr::stop(instance);
+                Addr::stopped(instance)
+            })
+            .collect();
+        async move {
+            for stopping in stopping {
+                stopping.await;
+            }
+        }
     }
 }
 

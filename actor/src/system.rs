@@ -17,7 +17,6 @@ use crate::error::{SpawnError, SpawnErrorKind};
 use crate::fate;
 use crate::life;
 use crate::mailbox::Mailbox;
-use crate::placement::Sharded;
 use crate::registry::{Counts, Registry};
 
 /// A running system. Dropping it stops it without grace.
@@ -445,49 +444,6 @@ impl Handle {
                     shard,
                     kind,
                 })
-        }
-    }
-
-    /// Starts one instance of an actor on every shard, as one act: if one does not start, the others are stopped.
-    ///
-    /// # Errors
-    /// As [`Handle::spawn_on`], of the first shard that failed.
-    pub fn spawn_sharded<A, F>(
-        &self,
-        make: F,
-    ) -> impl Future<Output = Result<Sharded<A>, SpawnError>> + Send + use<A, F>
-    where
-        A: Actor,
-        F: Fn(ShardId) -> A + Clone + Send + 'static,
-    {
-        let starting: Vec<_> = self
-            .shards()
-            .map(|shard| {
-                let make = make.clone();
-                self.spawn_on(shard, move || make(shard))
-            })
-            .collect();
-        async move {
-            let mut instances = Vec::with_capacity(starting.len());
-            let mut failure = None;
-            for starting in starting {
-                match starting.await {
-                    Ok(addr) => instances.push(addr.id()),
-                    Err(error) => {
-                        failure.get_or_insert(error);
-                    }
-                }
-            }
-            let instances = instances
-                .into_iter()
-                .map(|id| Addr::from_port(Remote::new(id)));
-            match failure {
-                None => Ok(Sharded::new(instances.collect())),
-                Some(failure) => {
-                    instances.for_each(Addr::stop);
-                    Err(failure)
-                }
-            }
         }
     }
 

@@ -5,7 +5,6 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use greenroom::prelude::*;
 use greenroom::{ShardId, runtime};
 
@@ -68,9 +67,7 @@ impl Server {
     /// Stops the server when everything it has read is answered.
     pub(crate) fn stop(self) {
         // First the fronts: what they wait for is done by the stores.
-        self.fronts.stop();
-        let fronts = self.fronts.each().map(Addr::stopped);
-        self.system.block_on(join_all(fronts));
+        self.system.block_on(self.fronts.stop());
         self.system.shutdown(GRACE);
     }
 }
