@@ -79,6 +79,19 @@ pub fn last_shard(system: &Handle) -> u16 {
     u16::try_from(system.shard_count() - 1).expect("at most 1024 shards")
 }
 
+/// Waits until something holds that no event tells of.
+///
+/// # Panics
+/// If it does not within [`PATIENCE`].
+#[track_caller]
+pub fn bounded_wait(mut holds: impl FnMut() -> bool) {
+    let begun = std::time::Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < PATIENCE, "it does not come to hold");
+        thread::yield_now();
+    }
+}
+
 /// What the shards of a system have counted.
 #[must_use]
 pub fn counts(system: &System) -> Counts {

@@ -98,9 +98,11 @@ const DEPENDENCIES: [(&str, &[&str]); 3] = [
     (
         "actor",
         &[
+            "foldhash",
             "futures-channel",
             "greenroom-macros",
             "greenroom-runtime",
+            "hashbrown",
             "slab",
         ],
     ),

@@ -260,7 +260,7 @@ impl<A: Actor> Direct for Here<A> {
     }
 }
 
-mod sealed {
+pub(crate) mod sealed {
     #[expect(unnameable_types, reason = "sealed on purpose")]
     pub trait Sealed {}
     impl<A: super::Actor> Sealed for super::Remote<A> {}
@@ -318,13 +318,16 @@ pub enum Place {
     Mailbox(Ticket),
     /// In the lines of the link, on the sender's shard.
     Link(Admission),
+    /// In the line of an instance of a key, by the number of its mailbox.
+    OfInstance(u64, Ticket),
 }
 
 impl Place {
     /// Gives the place up, from any thread.
     pub(crate) fn leave<A: Actor>(&mut self, id: ResidentId<Mailbox<A>>) {
         match std::mem::take(self) {
-            Self::None => {}
+            // Places of instances are given up by the way to their key.
+            Self::None | Self::OfInstance(..) => {}
             Self::Link(mut admission) => mesh::leave(&mut admission),
             Self::Mailbox(ticket) => {
                 let left = id.visit(|mailbox| mailbox.leave(ticket));

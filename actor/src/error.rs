@@ -88,6 +88,8 @@ pub enum CallError<E = Infallible> {
     Timeout(CallSite, Timeout),
     /// The handler dropped its [`crate::Reply`] without an answer.
     NoReply(CallSite),
+    /// The actor did not start: why, in the words of its factory or its start hook.
+    NotStarted(CallSite, Box<str>),
 }
 
 /// The limit that passed, and where the call was then.
@@ -111,6 +113,7 @@ impl<E> CallError<E> {
             Failure::Stopped => Self::Stopped(site),
             Failure::Killed => Self::Killed(site),
             Failure::NoReply => Self::NoReply(site),
+            Failure::NotStarted(cause) => Self::NotStarted(site, cause),
             Failure::Panicked(report) => Self::Panicked(site, report),
         }
     }
@@ -119,7 +122,9 @@ impl<E> CallError<E> {
     #[must_use]
     pub fn handler_ran(&self) -> HandlerRan {
         match self {
-            Self::Stopped(_) | Self::Timeout(_, Timeout { sent: false, .. }) => HandlerRan::No,
+            Self::Stopped(_)
+            | Self::NotStarted(..)
+            | Self::Timeout(_, Timeout { sent: false, .. }) => HandlerRan::No,
             Self::Timeout(_, _) => HandlerRan::Unknown,
             Self::Handler(_) | Self::Killed(_) | Self::Panicked(_, _) | Self::NoReply(_) => {
                 HandlerRan::Yes
@@ -131,6 +136,12 @@ impl<E> CallError<E> {
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         matches!(self, Self::Stopped(_))
+    }
+
+    /// Whether the actor did not start.
+    #[must_use]
+    pub fn is_not_started(&self) -> bool {
+        matches!(self, Self::NotStarted(..))
     }
 
     /// Whether the limit passed.
@@ -157,6 +168,7 @@ impl<E> CallError<E> {
             | Self::Killed(site)
             | Self::Panicked(site, _)
             | Self::Timeout(site, _)
+            | Self::NotStarted(site, _)
             | Self::NoReply(site) => Some(site),
         }
     }
@@ -190,6 +202,9 @@ impl<E> CallError<E> {
                 )
             }
             Self::NoReply(site) => write!(f, "{site} dropped its reply without an answer"),
+            Self::NotStarted(site, cause) => {
+                write!(f, "{site} was not called: the actor did not start: {cause}")
+            }
         }
     }
 }

@@ -18,10 +18,13 @@ pub(crate) enum Fate {
     Stopped,
     /// They were being handled when their actor was killed.
     Killed,
+    /// They were never handled: their actor did not start. The cause is noted.
+    NotStarted,
 }
 
 thread_local! {
     static FATE: Cell<Option<Fate>> = const { Cell::new(None) };
+    static CAUSE: RefCell<Option<Box<str>>> = const { RefCell::new(None) };
     static LAST_PANIC: RefCell<Option<PanicReport>> = const { RefCell::new(None) };
 }
 
@@ -75,6 +78,22 @@ pub(crate) fn with<R>(fate: Fate, f: impl FnOnce() -> R) -> R {
         previous: set(Some(fate)),
     };
     f()
+}
+
+/// Announces, for the time of `f`, that an actor has ended: because it did not start, if there is a cause for that.
+pub(crate) fn with_cause<R>(cause: Option<Box<str>>, f: impl FnOnce() -> R) -> R {
+    let Some(cause) = cause else {
+        return with(Fate::Stopped, f);
+    };
+    let previous = CAUSE.replace(Some(cause));
+    let result = with(Fate::NotStarted, f);
+    CAUSE.set(previous);
+    result
+}
+
+/// Why an actor did not start, while that is the fate of what is dropped.
+pub(crate) fn cause() -> Box<str> {
+    CAUSE.with_borrow(|cause| cause.clone()).unwrap_or_default()
 }
 
 /// Puts the previous fate back.

@@ -30,7 +30,7 @@
 //!
 //! # The tour
 //! * Define: [`macro@actor`], [`Ctx`], [`Reply`].
-//! * Start: [`System`], [`spawn`], [`Handle::spawn_on`], [`Sharded`].
+//! * Start: [`System`], [`spawn`], [`Handle::spawn_on`], [`Sharded`], [`Keyed`].
 //! * Find: [`Names`], [`ShardNames`].
 //! * Send: [`Call`], on an [`Addr`] or a [`Local`].
 //! * Stop: [`Addr::stop`], [`Addr::kill`], [`System::shutdown`].
@@ -50,6 +50,7 @@ mod call;
 mod context;
 mod error;
 mod fate;
+mod keyed;
 mod life;
 mod mailbox;
 mod names;
@@ -71,6 +72,7 @@ pub use crate::error::{
     CallError, CallSite, Error, HandlerRan, SendError, SpawnError, StartFailure, Timeout,
 };
 pub use crate::fate::PanicReport;
+pub use crate::keyed::{AddrByKey, ByKey, Keyed, KeyedBuilder};
 pub use crate::names::{LookupError, Named, Names, RegisterError, ShardNames};
 pub use crate::placement::Sharded;
 pub use crate::registry::Counts;
@@ -85,6 +87,6 @@ pub use greenroom_runtime::{ShardId, StartError};
 /// What a file with actors needs.
 pub mod prelude {
     pub use crate::{
-        Addr, CallError, Ctx, Local, Reply, Sharded, System, actor, message, on, skip,
+        Addr, CallError, Ctx, Keyed, Local, Reply, Sharded, System, actor, message, on, skip,
     };
 }

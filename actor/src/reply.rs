@@ -16,6 +16,7 @@ pub enum Failure {
     Stopped,
     Killed,
     NoReply,
+    NotStarted(Box<str>),
     Panicked(Box<PanicReport>),
 }
 
@@ -106,6 +107,7 @@ fn refuse<R: 'static>(key: ReplyKey<Answer<R>>) {
     let failure = match fate::current() {
         Some(Fate::Stopped) => Failure::Stopped,
         Some(Fate::Killed) => Failure::Killed,
+        Some(Fate::NotStarted) => Failure::NotStarted(fate::cause()),
         None if std::thread::panicking() => Failure::Panicked(Box::new(
             fate::last_panic().unwrap_or_else(PanicReport::unknown),
         )),

@@ -6,6 +6,7 @@ mod bound;
 mod exclusive;
 mod fair;
 mod isolation;
+mod keyed;
 mod moved;
 mod names;
 mod order;

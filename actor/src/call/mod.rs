@@ -123,6 +123,7 @@ impl<R: IsResult> Answers for Flat<R> {
             CallError::Panicked(site, report) => CallError::Panicked(site, report),
             CallError::Timeout(site, timeout) => CallError::Timeout(site, timeout),
             CallError::NoReply(site) => CallError::NoReply(site),
+            CallError::NotStarted(site, cause) => CallError::NotStarted(site, cause),
         })
     }
 }

@@ -7,9 +7,11 @@
 
 mod border;
 mod end;
+mod late;
 mod serve;
 
 pub(crate) use self::border::contain;
+pub(crate) use self::late::start_late;
 
 use std::pin::pin;
 
@@ -31,7 +33,7 @@ pub(crate) type Started = oneshot::Sender<Result<(), SpawnErrorKind>>;
 /// Starts an actor on the calling shard; `None` on a thread that is none.
 pub(crate) fn start<A: Actor>(actor: A, started: Option<Started>) -> Option<Addr<A>> {
     let registry = Registry::current()?;
-    let mailbox = settle(actor);
+    let mailbox = settle(Some(actor));
     let id = mailbox.id();
     let key = registry.insert(mailbox.clone());
     let end = End {
@@ -48,15 +50,20 @@ pub(crate) fn start<A: Actor>(actor: A, started: Option<Started>) -> Option<Addr
 /// reverse of theirs; see the module's text.
 async fn live<A: Actor>(started: Option<Started>, end: End<A>) {
     let end = end;
-    let mailbox = &*end.mailbox;
     let mut interrupted = Interrupted { armed: true };
+    run(&end, started).await;
+    interrupted.armed = false;
+}
+
+/// All of a life, from the start hook to the stopping hook.
+async fn run<A: Actor>(end: &End<A>, started: Option<Started>) {
+    let mailbox = &*end.mailbox;
     if run_start_hook(mailbox, started).await {
         match serve_all(mailbox).await {
-            Ended::Stopped => run_stop_hook(&end).await,
+            Ended::Stopped => run_stop_hook(end).await,
             Ended::Panicked => end.registry.count_panic(),
         }
     }
-    interrupted.armed = false;
 }
 
 /// Runs the start hook and reports on it; false if the actor is not to live.
@@ -73,6 +80,11 @@ async fn run_start_hook<A: Actor>(mailbox: &Mailbox<A>, started: Option<Started>
         }
     };
     let lives = outcome.is_ok();
+    match &outcome {
+        Err(SpawnErrorKind::Refused(failure)) => mailbox.note_failed_start(failure),
+        Err(SpawnErrorKind::Panicked(report)) => late::note_panic(mailbox, report),
+        _ => {}
+    }
     if matches!(outcome, Err(SpawnErrorKind::Panicked(_))) {
         Registry::with(Registry::count_panic);
     }

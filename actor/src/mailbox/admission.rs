@@ -105,7 +105,7 @@ impl<A: Actor> Mailbox<A> {
         if left <= A::MAILBOX / 2 && !rare.choked.borrow().is_empty() {
             let choked = std::mem::take(&mut *rare.choked.borrow_mut());
             for origin in choked {
-                origin.unchoke(self.id());
+                self.unchoke(origin);
             }
         }
         let is_uncalled = !has_room && !rare.waiting.is_empty();
@@ -120,7 +120,10 @@ impl<A: Actor> Mailbox<A> {
             choked.push(origin);
             drop(choked);
             self.room_wanted.set(true);
-            origin.choke(self.id());
+            match self.flow() {
+                None => origin.choke(self.id()),
+                Some(flow) => origin.choke_flow(flow),
+            }
         }
     }
 }

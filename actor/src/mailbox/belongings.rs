@@ -16,14 +16,6 @@ pub(super) struct Belongings {
     owned: RefCell<Vec<(u64, Box<dyn Any>)>>,
 }
 
-impl std::fmt::Debug for Belongings {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Belongings")
-            .field("owned", &self.owned.borrow().len())
-            .finish()
-    }
-}
-
 impl Belongings {
     /// In the reverse order of their coming. Drops may be anyone's code, and may take others out.
     pub(super) fn release(&self) {

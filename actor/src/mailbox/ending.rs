@@ -7,7 +7,7 @@ use greenroom_runtime::mesh::{ResidentId, Ticket};
 
 use super::{Activity, Letter, Mailbox, Phase, Verdict};
 use crate::actor::Actor;
-use crate::fate::{self, Fate};
+use crate::fate;
 
 impl<A: Actor> Mailbox<A> {
     /// What ends the actor, if not a stop.
@@ -70,6 +70,17 @@ impl<A: Actor> Mailbox<A> {
         crate::life::contain(|| drop(actor));
     }
 
+    /// The actor takes its place, if its mailbox was there first.
+    pub(crate) fn set_actor(&self, actor: A) {
+        let previous = self.state.replace(Some(actor));
+        debug_assert!(previous.is_none(), "an actor is made once");
+    }
+
+    /// What was sent to an actor that does not start is handed back with this cause.
+    pub(crate) fn note_failed_start(&self, cause: &dyn std::fmt::Display) {
+        self.rare().cause.set(Some(cause.to_string().into()));
+    }
+
     /// The actor is gone: hands back everything that was accepted and not handled. Returns how many messages.
     pub(crate) fn close(&self) -> usize {
         self.phase.set(Phase::Closed);
@@ -78,7 +89,8 @@ impl<A: Actor> Mailbox<A> {
             .iter()
             .filter(|letter| matches!(letter, Letter::Message(_)))
             .count();
-        fate::with(Fate::Stopped, || {
+        let cause = self.rare.get().and_then(|rare| rare.cause.take());
+        fate::with_cause(cause, || {
             for letter in letters {
                 crate::life::contain(|| drop(letter));
             }
@@ -86,7 +98,11 @@ impl<A: Actor> Mailbox<A> {
         self.refuse_waiting();
         if let Some(rare) = self.rare.get() {
             for origin in std::mem::take(&mut *rare.choked.borrow_mut()) {
-                origin.dismiss(self.id());
+                match self.flow() {
+                    None => origin.dismiss(self.id()),
+                    // What is held back is for the next instance.
+                    Some(flow) => origin.unchoke_flow(flow),
+                }
             }
             rare.belongings.release();
             // Out of the borrow: hearing of the end may run foreign code.

@@ -30,6 +30,7 @@ mod at_once;
 mod belongings;
 mod deliver;
 mod ending;
+mod flow;
 mod outside;
 mod serve;
 
@@ -42,7 +43,7 @@ use std::task::Waker;
 
 use futures_channel::oneshot;
 use greenroom_runtime::JoinHandle;
-use greenroom_runtime::mesh::{Origin, ResidentId, WaitList};
+use greenroom_runtime::mesh::{Flow, Origin, ResidentId, WaitList};
 
 use crate::actor::Actor;
 
@@ -123,12 +124,16 @@ pub struct Mailbox<A: Actor> {
     rare: OnceCell<Box<Rare>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Rare {
     waiting: WaitList,
     choked: RefCell<Vec<Origin>>,
     watchers: RefCell<Vec<oneshot::Sender<()>>>,
     belongings: belongings::Belongings,
+    /// What its messages from other shards are a part of, if they come by the key of the actor.
+    flow: Cell<Option<Flow>>,
+    /// Why the actor did not start.
+    cause: Cell<Option<Box<str>>>,
 }
 
 impl<A: Actor> std::fmt::Debug for Mailbox<A> {
@@ -141,9 +146,9 @@ impl<A: Actor> std::fmt::Debug for Mailbox<A> {
 }
 
 impl<A: Actor> Mailbox<A> {
-    pub(crate) fn new(actor: A) -> Self {
+    pub(crate) fn new(actor: Option<A>) -> Self {
         Self {
-            state: RefCell::new(Some(actor)),
+            state: RefCell::new(actor),
             queue: RefCell::new(VecDeque::new()),
             phase: Cell::new(Phase::Open),
             activity: Cell::new(Activity::Busy),
@@ -177,8 +182,8 @@ impl<A: Actor> Mailbox<A> {
     }
 }
 
-/// Puts a mailbox into the shard's tables.
-pub(crate) fn settle<A: Actor>(actor: A) -> Rc<Mailbox<A>> {
+/// Puts a mailbox into the shard's tables; that of an actor which is yet to be made, if there is none.
+pub(crate) fn settle<A: Actor>(actor: Option<A>) -> Rc<Mailbox<A>> {
     let mailbox = Rc::new(Mailbox::new(actor));
     let id = greenroom_runtime::mesh::settle(mailbox.clone());
     mailbox.install(id);

@@ -1,0 +1,110 @@
+//! The way to an instance from a thread that is no shard of the system.
+
+use std::hash::Hash;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use greenroom_runtime::mesh::ResidentId;
+
+use super::keeper::{Keeper, undeliverable};
+use crate::actor::Actor;
+use crate::address::{Outside, Place};
+use crate::life::contain;
+
+/// A message on its way, with its key.
+pub(super) struct Arrival<K: Hash + Eq + Send + 'static, A: Actor> {
+    keeper: ResidentId<Keeper<K, A>>,
+    key: K,
+    hash: u64,
+    env: A::Msg,
+    sent: Outside,
+}
+
+impl<K: Hash + Eq + Send + 'static, A: Actor> Arrival<K, A> {
+    pub(super) fn new(
+        keeper: ResidentId<Keeper<K, A>>,
+        key: K,
+        hash: u64,
+        env: A::Msg,
+        sent: Outside,
+    ) -> Self {
+        Self {
+            keeper,
+            key,
+            hash,
+            env,
+            sent,
+        }
+    }
+
+    /// Goes to its mailbox, on the key's shard. If there is no room its place in line is taken at once, which keeps
+    /// such messages in order, and a task waits in it.
+    pub(super) fn arrive(self) {
+        let mut visitor = Visitor {
+            keeper: self.keeper,
+            key: Rc::new(self.key),
+            hash: self.hash,
+            env: Some(self.env),
+            place: Place::None,
+            sent: self.sent,
+        };
+        if visitor
+            .poll(&mut Context::from_waker(Waker::noop()))
+            .is_pending()
+        {
+            greenroom_runtime::spawn(std::future::poll_fn(move |cx| visitor.poll(cx))).detach();
+        }
+    }
+}
+
+/// A message that has arrived: undeliverable wherever it is dropped from here on.
+struct Visitor<K: Hash + Eq + Send + 'static, A: Actor> {
+    keeper: ResidentId<Keeper<K, A>>,
+    key: Rc<K>,
+    hash: u64,
+    /// Gone once it is in a mailbox.
+    env: Option<A::Msg>,
+    place: Place,
+    sent: Outside,
+}
+
+impl<K: Hash + Eq + Send + 'static, A: Actor> Visitor<K, A> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Outside::Waiting(sender) = &mut self.sent
+            && sender.poll_canceled(cx).is_ready()
+        {
+            // Its sender has given up: nothing is sent.
+            if let Place::OfInstance(number, ticket) = std::mem::take(&mut self.place) {
+                self.keeper
+                    .visit(|keeper| keeper.leave(&*self.key, number, ticket));
+            }
+            contain(|| drop(self.env.take()));
+            return Poll::Ready(());
+        }
+        let (key, env, place) = (&self.key, &mut self.env, &mut self.place);
+        let pushed = self.keeper.visit(|keeper| {
+            let build = || env.take().expect("built once");
+            keeper.poll_push(&**key, self.hash, || key.clone(), place, cx, build)
+        });
+        match pushed {
+            Some(Poll::Pending) => return Poll::Pending,
+            Some(Poll::Ready(Ok(()))) => {
+                if let Outside::Waiting(sender) = std::mem::replace(&mut self.sent, Outside::Done) {
+                    // The sender may have given up just now.
+                    let _unheard: Result<(), ()> = sender.send(());
+                }
+            }
+            // Disposed of by the drop of this value.
+            Some(Poll::Ready(Err(_))) | None => {}
+        }
+        Poll::Ready(())
+    }
+}
+
+impl<K: Hash + Eq + Send + 'static, A: Actor> Drop for Visitor<K, A> {
+    fn drop(&mut self) {
+        if let Some(env) = self.env.take() {
+            undeliverable(env);
+        }
+    }
+}
