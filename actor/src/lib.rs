@@ -30,7 +30,7 @@
 //!
 //! # The tour
 //! * Define: [`macro@actor`], [`Ctx`], [`Reply`].
-//! * Start: [`System`], [`spawn`], [`Handle::spawn_on`], [`Sharded`], [`Keyed`].
+//! * Start: [`System`], [`spawn`], [`Handle::spawn_on`], [`Sharded`], [`Keyed`], [`Pool`].
 //! * Find: [`Names`], [`ShardNames`].
 //! * Send: [`Call`], on an [`Addr`] or a [`Local`].
 //! * Stop: [`Addr::stop`], [`Addr::kill`], [`System::shutdown`].
@@ -55,6 +55,7 @@ mod life;
 mod mailbox;
 mod names;
 mod placement;
+mod pool;
 mod registry;
 mod reply;
 mod start_all;
@@ -75,6 +76,7 @@ pub use crate::fate::PanicReport;
 pub use crate::keyed::{AddrByKey, ByKey, Keyed, KeyedBuilder};
 pub use crate::names::{LookupError, Named, Names, RegisterError, ShardNames};
 pub use crate::placement::Sharded;
+pub use crate::pool::{Leased, Pool, Worker};
 pub use crate::registry::Counts;
 pub use crate::reply::Reply;
 pub use crate::system::{Builder, Handle, Killed, ShutdownReport, System, spawn};

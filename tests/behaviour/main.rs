@@ -10,6 +10,7 @@ mod keyed;
 mod moved;
 mod names;
 mod order;
+mod placement;
 mod progress;
 mod replies;
 mod stop;
