@@ -19,6 +19,7 @@ pages! {
     server "../book/src/tutorial/server.md"
     io_uring_refused "../book/src/how-to/io-uring-refused.md"
     actors_by_key "../book/src/how-to/actors-by-key.md"
+    groups_and_topics "../book/src/how-to/groups-and-topics.md"
     names "../book/src/how-to/names.md"
     see_inside "../book/src/how-to/see-inside.md"
     signals_and_shutdown "../book/src/how-to/signals-and-shutdown.md"

@@ -100,6 +100,7 @@ const DEPENDENCIES: [(&str, &[&str]); 3] = [
         &[
             "foldhash",
             "futures-channel",
+            "futures-core",
             "greenroom-macros",
             "greenroom-runtime",
             "hashbrown",

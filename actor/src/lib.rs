@@ -32,6 +32,7 @@
 //! * Define: [`macro@actor`], [`Ctx`], [`Reply`].
 //! * Start: [`System`], [`spawn`], [`Handle::spawn_on`], [`Sharded`], [`Keyed`], [`Pool`].
 //! * Find: [`Names`], [`ShardNames`].
+//! * Many at once: [`Group`], [`Topic`].
 //! * Send: [`Call`], on an [`Addr`] or a [`Local`].
 //! * Stop: [`Addr::stop`], [`Addr::kill`], [`System::shutdown`].
 //! * What can go wrong: [`CallError`], [`SendError`], [`SpawnError`], and [`Error`] for all of them.
@@ -48,6 +49,7 @@ mod actor;
 mod address;
 mod call;
 mod context;
+mod crowd;
 mod error;
 mod fate;
 mod keyed;
@@ -69,6 +71,7 @@ pub use crate::actor::Actor;
 pub use crate::address::{Addr, Direct, Here, Local, Port, Remote, SameShard};
 pub use crate::call::{Ask, Call, Tell};
 pub use crate::context::Ctx;
+pub use crate::crowd::{Broadcast, CrowdError, Group, News, PublishWhenRoom, Subscription, Topic};
 pub use crate::error::{
     CallError, CallSite, Error, HandlerRan, SendError, SpawnError, StartFailure, Timeout,
 };

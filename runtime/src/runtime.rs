@@ -423,7 +423,8 @@ impl Handle {
     }
 
     /// Whether the calling thread is a shard of this runtime.
-    pub(crate) fn is_own_shard(&self) -> bool {
+    #[must_use]
+    pub fn is_own_shard(&self) -> bool {
         context::with(|shard| Arc::ptr_eq(shard.team(), &self.team)) == Some(true)
     }
 

@@ -3,6 +3,7 @@
 mod account;
 mod at_once;
 mod bound;
+mod crowd;
 mod exclusive;
 mod fair;
 mod isolation;
