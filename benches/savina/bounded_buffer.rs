@@ -113,6 +113,11 @@ pub async fn run(size: Size) -> Result<u64, Error> {
         Some(*value)
     });
     let sum: f64 = values.sum::<f64>() * pairs as f64;
-    check_close("the sum of what was consumed", consumed.iter().sum(), sum)?;
+    check_close(
+        "the sum of what was consumed",
+        consumed.iter().sum(),
+        sum,
+        1e-9,
+    )?;
     Ok(4 * items * pairs as u64)
 }

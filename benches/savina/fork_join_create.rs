@@ -66,6 +66,6 @@ pub async fn run(size: Size) -> Result<u64, Error> {
         .each()
         .map(|parent| parent.fork(share).into_future());
     let sum: f64 = try_join_all(forks).await?.iter().sum();
-    check_close("the sum of the results", sum, workers as f64 * work())?;
+    check_close("the sum of the results", sum, workers as f64 * work(), 1e-9)?;
     Ok(2 * workers)
 }

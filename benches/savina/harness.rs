@@ -77,9 +77,14 @@ pub fn check<T: PartialEq + fmt::Debug>(
     })
 }
 
-/// Fails unless the result is as it should be but for rounding.
-pub fn check_close(what: &'static str, found: f64, expected: f64) -> Result<(), Wrong> {
-    let is_close = (found - expected).abs() <= 1e-9 * expected.abs();
+/// Fails unless the result is as it should be, but for such a part of it.
+pub fn check_close(
+    what: &'static str,
+    found: f64,
+    expected: f64,
+    tolerance: f64,
+) -> Result<(), Wrong> {
+    let is_close = (found - expected).abs() <= tolerance * expected.abs();
     check(what, if is_close { expected } else { found }, expected)
 }
 

@@ -6,7 +6,9 @@
 //! program with an error. Each round has a system of its own; what is timed is the work, from the first actor to the
 //! checked result.
 //!
-//! To read them: [`counting`] and [`ping_pong`] tell and ask; [`chameneos`] and [`bounded_buffer`] answer later.
+//! To read them: [`counting`] and [`ping_pong`] tell and ask; [`chameneos`] and [`bounded_buffer`] answer later;
+//! [`quicksort`] starts actors from actors; [`radix_sort`] is a line of actors that wait for room; [`n_queens`] deals work
+//! to whoever asks for more, by the actor in [`farm`].
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 #![expect(clippy::print_stderr, reason = "a program that says what is wrong")]
@@ -15,6 +17,7 @@
     reason = "the messages of an actor are public, in a program as in a library"
 )]
 
+mod a_star;
 mod bank_transaction;
 mod big;
 mod bounded_buffer;
@@ -24,15 +27,24 @@ mod concurrent_dictionary;
 mod concurrent_sorted_list;
 mod counting;
 mod dining_philosophers;
+mod farm;
+mod filter_bank;
 mod fork_join_create;
 mod fork_join_throughput;
 mod harness;
 mod logistic_map;
+mod matrix_multiply;
+mod n_queens;
+mod pi_precision;
 mod ping_pong;
+mod quicksort;
+mod radix_sort;
 mod random;
+mod sieve;
 mod sleeping_barber;
 mod table;
 mod thread_ring;
+mod trapezoid;
 
 use std::process::ExitCode;
 
@@ -52,7 +64,7 @@ macro_rules! benchmarks {
 const BENCHMARKS: &[Benchmark] = &benchmarks! {
     ping_pong counting fork_join_throughput fork_join_create thread_ring chameneos big concurrent_dictionary
     concurrent_sorted_list bounded_buffer dining_philosophers sleeping_barber cigarette_smokers logistic_map
-    bank_transaction
+    bank_transaction radix_sort filter_bank sieve n_queens matrix_multiply quicksort trapezoid pi_precision a_star
 };
 
 fn main() -> ExitCode {
