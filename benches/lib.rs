@@ -4,3 +4,4 @@
 //! * `float`: what work that may move between shards is worth, and that it costs nothing when nothing moves.
 //! * `soak`: what random work leaves behind, which must be nothing.
 //! * `savina`: what greenroom makes of a suite of small concurrent programs, and how they are written with it.
+//! * `scaling`: how costs grow with actors, with mailboxes, and with shards.

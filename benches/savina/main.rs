@@ -1,6 +1,6 @@
 //! The Savina actor benchmarks (Imam and Sarkar, AGERE 2014), as a user of greenroom would write them.
 //!
-//! `cargo run --release -p greenroom-benches --bin savina [-- NAME..] [--shards 1,2] [--rounds 5] [--small]`
+//! `cargo run --release -p greenroom-benches --bin savina [-- NAME..] [--shards 1,2] [--rounds 3] [--small] [--peers]`
 //!
 //! One file for each benchmark, with the suite's usual parameters. Every run checks its result, and a wrong one ends the
 //! program with an error. Each round has a system of its own; what is timed is the work, from the first actor to the
@@ -35,6 +35,8 @@ mod harness;
 mod logistic_map;
 mod matrix_multiply;
 mod n_queens;
+mod options;
+mod peers;
 mod pi_precision;
 mod ping_pong;
 mod quicksort;
@@ -49,7 +51,7 @@ mod trapezoid;
 use std::process::ExitCode;
 
 use crate::harness::Benchmark;
-use crate::table::Options;
+use crate::options::{Options, USAGE};
 
 /// A row for each benchmark: its name, and the function of that name's module that runs it on shard 0.
 macro_rules! benchmarks {
@@ -72,11 +74,16 @@ fn main() -> ExitCode {
     let options = match Options::parse(std::env::args().skip(1), &names) {
         Ok(options) => options,
         Err(text) => {
-            eprintln!("{text}\nusage: savina [NAME..] [--shards 1,2] [--rounds N] [--small]");
+            eprintln!("{text}\n{USAGE}");
             return ExitCode::from(2);
         }
     };
-    match table::print(BENCHMARKS, &options) {
+    let printed = if options.with_peers {
+        table::print_with_peers(BENCHMARKS, &options)
+    } else {
+        table::print(BENCHMARKS, &options)
+    };
+    match printed {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error:?}");

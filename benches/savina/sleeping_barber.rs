@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use futures_util::future::try_join;
 use greenroom::Error;
 use greenroom::prelude::*;
+use greenroom::runtime::yield_now;
 
 use crate::harness::{Size, busy_wait, check, start};
 use crate::random::Random;
@@ -98,7 +99,7 @@ struct Street {
 #[actor]
 impl Street {
     /// Sends customers to the shop, one after the other. Answers with the number of visits when all have come back.
-    pub fn send(
+    pub async fn send(
         &mut self,
         ctx: &mut Ctx<Self>,
         room: Addr<WaitingRoom>,
@@ -115,6 +116,8 @@ impl Street {
                 .visit(room, ctx.addr())
                 .try_tell()
                 .expect("a new mailbox has room");
+            // Whoever is in the shop has a turn, or on one shard all would come at once.
+            yield_now().await;
         }
     }
 

@@ -1,0 +1,60 @@
+//! The command line.
+
+use crate::harness::Size;
+
+pub const USAGE: &str = "usage: savina [NAME..] [--shards 1,2] [--rounds N] [--small] [--peers]";
+
+/// What was asked for.
+#[derive(Debug)]
+pub struct Options {
+    names: Vec<String>,
+    pub shards: Vec<usize>,
+    pub rounds: usize,
+    pub size: Size,
+    pub with_peers: bool,
+}
+
+impl Options {
+    pub fn parse(
+        mut arguments: impl Iterator<Item = String>,
+        known: &[&str],
+    ) -> Result<Self, String> {
+        let mut options = Self {
+            names: Vec::new(),
+            shards: vec![1, 2],
+            rounds: 3,
+            size: Size::Suite,
+            with_peers: false,
+        };
+        while let Some(argument) = arguments.next() {
+            let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
+            match argument.as_str() {
+                "--small" => options.size = Size::Small,
+                "--peers" => options.with_peers = true,
+                "--rounds" => options.rounds = number(&value()?)?,
+                "--shards" => {
+                    options.shards = value()?.split(',').map(number).collect::<Result<_, _>>()?;
+                }
+                name if known.contains(&name) => options.names.push(argument),
+                _ => {
+                    let known = known.join(" ");
+                    return Err(format!(
+                        "there is no {argument}; the benchmarks are: {known}"
+                    ));
+                }
+            }
+        }
+        Ok(options)
+    }
+
+    pub fn wants(&self, name: &str) -> bool {
+        self.names.is_empty() || self.names.iter().any(|wanted| wanted == name)
+    }
+}
+
+fn number(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|&number| number > 0)
+        .ok_or(format!("{text} is no number from 1"))
+}
