@@ -6,7 +6,10 @@
 #[cfg(doctest)]
 mod book;
 
+use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -108,6 +111,29 @@ pub async fn settle(system: &Handle, shard: u16) {
             .await
             .expect("the shard runs");
     }
+}
+
+/// The program of an example, built beside the running test and the same way.
+///
+/// # Panics
+/// If it does not build.
+#[must_use]
+pub fn example(name: &str) -> PathBuf {
+    // This is <target>/<profile>/deps/<test>. Cargo sees to it that one build waits for another.
+    let test = env::current_exe().expect("the test has a path");
+    let profile = test.parent().and_then(Path::parent);
+    let profile = profile.expect("a test lies in two folders");
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--quiet", "--package", "greenroom-examples"]);
+    build.args(["--example", name]);
+    build.arg("--target-dir");
+    build.arg(profile.parent().expect("a profile lies in a target"));
+    if profile.ends_with("release") {
+        build.arg("--release");
+    }
+    let status = build.status().expect("cargo runs");
+    assert!(status.success(), "the example {name} does not build");
+    profile.join("examples").join(name)
 }
 
 /// Polls a future once.

@@ -1,12 +1,11 @@
 //! The example as a child process.
 
-use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
-use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::OnceLock;
+
+use greenroom_tests::example;
 
 /// A running server, killed when a test fails and drops it.
 pub(crate) struct Server {
@@ -18,7 +17,7 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(shards: usize) -> Self {
-        let mut child = Command::new(binary())
+        let mut child = Command::new(example("kv"))
             .args(["--shards", &shards.to_string(), "--addr", "127.0.0.1:0"])
             .stdout(Stdio::piped())
             .spawn()
@@ -83,7 +82,10 @@ impl Server {
 
 /// Runs the example with arguments that it cannot start with; returns its exit code and what it says.
 pub(crate) fn fail_to_start(arguments: &[&str]) -> (Option<i32>, String) {
-    let output = Command::new(binary()).args(arguments).output().unwrap();
+    let output = Command::new(example("kv"))
+        .args(arguments)
+        .output()
+        .unwrap();
     assert!(output.stdout.is_empty());
     (
         output.status.code(),
@@ -97,32 +99,4 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// The example, built beside this test and the same way.
-fn binary() -> &'static PathBuf {
-    static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| {
-        // This is <target>/<profile>/deps/<test>.
-        let test = env::current_exe().unwrap();
-        let profile = test.parent().and_then(|deps| deps.parent()).unwrap();
-        let mut build = Command::new(env!("CARGO"));
-        build.args([
-            "build",
-            "--quiet",
-            "--package",
-            "greenroom-examples",
-            "--example",
-            "kv",
-        ]);
-        build.arg("--target-dir").arg(profile.parent().unwrap());
-        if profile.ends_with("release") {
-            build.arg("--release");
-        }
-        assert!(
-            build.status().unwrap().success(),
-            "the example does not build"
-        );
-        profile.join("examples").join("kv")
-    })
 }
