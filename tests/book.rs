@@ -17,6 +17,7 @@ pages! {
     failure_and_stopping "../book/src/tutorial/failure-and-stopping.md"
     sharding "../book/src/tutorial/sharding.md"
     server "../book/src/tutorial/server.md"
+    bulk "../book/src/how-to/bulk.md"
     io_uring_refused "../book/src/how-to/io-uring-refused.md"
     actors_by_key "../book/src/how-to/actors-by-key.md"
     groups_and_topics "../book/src/how-to/groups-and-topics.md"

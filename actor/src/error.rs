@@ -252,7 +252,7 @@ impl<A> SendError<A> {
     }
 
     /// The arguments, as a tuple. `None` only when they had left for the actor's shard from a thread outside the
-    /// system and found the actor gone.
+    /// system and found the actor gone, or when a [`crate::Recipient`] had made something else of its item.
     #[must_use]
     pub fn into_args(self) -> Option<A> {
         self.args
@@ -262,6 +262,15 @@ impl<A> SendError<A> {
     #[must_use]
     pub fn site(&self) -> &CallSite {
         &self.site
+    }
+
+    /// The same error with what `map` makes of the arguments, if anything.
+    pub(crate) fn map_args<T>(self, map: impl FnOnce(A) -> Option<T>) -> SendError<T> {
+        SendError {
+            site: self.site,
+            full: self.full,
+            args: self.args.and_then(map),
+        }
     }
 }
 

@@ -33,7 +33,8 @@
 //! * Start: [`System`], [`spawn`], [`Handle::spawn_on`], [`Sharded`], [`Keyed`], [`Pool`].
 //! * Find: [`Names`], [`ShardNames`].
 //! * Many at once: [`Group`], [`Topic`].
-//! * Send: [`Call`], on an [`Addr`] or a [`Local`].
+//! * Send: [`Call`], on an [`Addr`] or a [`Local`]; in bulk with [`tell_many`] and [`Sharded::map`].
+//! * Send without knowing the actor's type: [`Recipient`], [`Caller`].
 //! * Stop: [`Addr::stop`], [`Addr::kill`], [`System::shutdown`].
 //! * What can go wrong: [`CallError`], [`SendError`], [`SpawnError`], and [`Error`] for all of them.
 //!
@@ -47,6 +48,7 @@ extern crate self as greenroom;
 
 mod actor;
 mod address;
+mod bulk;
 mod call;
 mod context;
 mod crowd;
@@ -69,6 +71,10 @@ pub mod __rt;
 
 pub use crate::actor::Actor;
 pub use crate::address::{Addr, Direct, Here, Local, Port, Remote, SameShard};
+pub use crate::bulk::{
+    Asking, Broadcast, BroadcastError, Caller, Gather, Recipient, TellMany, TellManyError, Telling,
+    tell_many,
+};
 pub use crate::call::{Ask, Call, Tell};
 pub use crate::context::Ctx;
 pub use crate::crowd::{Broadcast, CrowdError, Group, News, PublishWhenRoom, Subscription, Topic};

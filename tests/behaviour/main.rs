@@ -3,6 +3,7 @@
 mod account;
 mod at_once;
 mod bound;
+mod bulk;
 mod crowd;
 mod exclusive;
 mod fair;
@@ -14,6 +15,7 @@ mod order;
 mod placement;
 mod progress;
 mod replies;
+mod scatter;
 mod stop;
 mod storm;
 mod types;

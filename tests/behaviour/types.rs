@@ -6,8 +6,8 @@ use std::rc::Rc;
 use greenroom::prelude::*;
 use greenroom::runtime::{JoinError, JoinHandle};
 use greenroom::{
-    Counts, Error, Handle, Killed, PanicReport, Remote, SendError, ShutdownReport, SpawnError,
-    StartError, StartFailure,
+    Caller, Counts, Error, Handle, Killed, PanicReport, Recipient, Remote, SendError,
+    ShutdownReport, SpawnError, StartError, StartFailure,
 };
 use greenroom_tests::Ledger;
 
@@ -56,6 +56,7 @@ macro_rules! is_not {
 is!([Send + Sync + Unpin + Copy + Debug]: Addr<Rooted>, Addr<Ledger<4>>, Remote<Rooted>, Counts);
 is!([Send + Sync + Unpin + Clone]: Sharded<Rooted>, Handle, PanicReport, Killed);
 is!([Send + Sync + Debug]: System, ShutdownReport);
+is!([Send + Sync + Unpin + Clone + Debug + Eq + std::hash::Hash]: Recipient<u8>, Recipient<String>, Caller<u8, String>);
 is!([Send + Unpin]: Reply<u8>, Reply<String>);
 is!([Send + Sync + std::error::Error]: SpawnError, StartError, CallError, CallError<std::io::Error>, SendError<(u8, String)>);
 is!([Send + std::error::Error]: JoinError);

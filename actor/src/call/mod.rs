@@ -13,7 +13,7 @@ use std::time::Duration;
 
 pub use self::ask::Ask;
 pub use self::send::Tell;
-use self::send::Unsent;
+pub(crate) use self::send::Unsent;
 use crate::actor::Actor;
 use crate::address::{Port, Refused};
 use crate::error::{CallError, SendError};
@@ -171,6 +171,10 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Call<P, M, A, B> {
             args,
             method: PhantomData,
         }
+    }
+
+    pub(crate) fn into_args(self) -> A {
+        self.args
     }
 
     /// Sends without asking for the answer. The future is done when the mailbox, or the link to its shard, has accepted

@@ -13,7 +13,7 @@ use crate::error::{CallSite, SendError};
 use crate::reply::{Answer, Reply};
 
 /// A message that is not built yet, and its place in a queue.
-pub(super) struct Unsent<P: Port, M: ReplyMode, A, B> {
+pub(crate) struct Unsent<P: Port, M: ReplyMode, A, B> {
     port: P,
     /// Gone once the message was built.
     args: Option<A>,
@@ -23,7 +23,7 @@ pub(super) struct Unsent<P: Port, M: ReplyMode, A, B> {
 
 impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
     #[inline]
-    pub(super) fn new(call: Call<P, M, A, B>) -> Self {
+    pub(crate) fn new(call: Call<P, M, A, B>) -> Self {
         Self {
             port: call.port,
             args: Some(call.args),
@@ -32,8 +32,26 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
         }
     }
 
-    pub(super) fn port(&self) -> P {
+    pub(crate) fn port(&self) -> P {
         self.port
+    }
+
+    /// Whether it holds a place in a line.
+    #[inline]
+    pub(crate) fn waits(&self) -> bool {
+        !matches!(self.place, Place::None)
+    }
+
+    /// The message, whose answer goes to `reply`, for whoever has found room for it.
+    #[inline]
+    pub(crate) fn build(&mut self, reply: Reply<M::Reply>) -> P::Env {
+        B::build(take(&mut self.args), reply)
+    }
+
+    /// Gives its place up, and the call back if the message was not built.
+    pub(crate) fn into_call(mut self) -> Option<Call<P, M, A, B>> {
+        let args = self.args.take();
+        args.map(|args| Call::new(self.port, args))
     }
 
     /// Whether the message was built, and so sent or on its way.
@@ -53,7 +71,7 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
 
     /// Sends a message, whose answer goes to `reply`, when it is this sender's turn.
     #[inline]
-    pub(super) fn poll_send(
+    pub(crate) fn poll_send(
         &mut self,
         cx: &mut Context<'_>,
         mut reply: impl FnMut() -> Reply<M::Reply>,
@@ -117,7 +135,7 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
     }
 
     #[cold]
-    pub(super) fn site(&self) -> CallSite {
+    pub(crate) fn site(&self) -> CallSite {
         self.port.site(B::NAME)
     }
 }

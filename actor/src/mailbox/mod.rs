@@ -34,7 +34,7 @@ mod flow;
 mod outside;
 mod serve;
 
-pub(crate) use self::outside::FromOutside;
+pub(crate) use self::outside::{FromOutside, PartFromOutside};
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;

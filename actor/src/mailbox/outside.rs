@@ -1,7 +1,9 @@
 //! The way into a mailbox from a thread that is no shard of the system.
 
 use std::task::{Context, Poll, Waker};
+use std::vec;
 
+use futures_channel::oneshot;
 use greenroom_runtime::mesh::{Resident, ResidentId, Ticket};
 
 use super::{Mailbox, Parcel};
@@ -76,14 +78,106 @@ impl<A: Actor> FromOutside<A> {
 
 impl<A: Actor> Drop for FromOutside<A> {
     fn drop(&mut self) {
-        let Some(env) = self.env.take() else {
-            return;
+        if let Some(env) = self.env.take() {
+            bury(self.id, env);
+        }
+    }
+}
+
+/// Disposes of a message that found nobody.
+fn bury<A: Actor>(id: ResidentId<Mailbox<A>>, env: A::Msg) {
+    if id.is_of_the_past() {
+        // No dead letter of the system that has the shard's number now.
+        fate::with(Fate::Stopped, || crate::life::contain(|| drop(env)));
+    } else {
+        <Mailbox<A> as Resident>::undeliverable(Parcel::Message(env));
+    }
+}
+
+/// Several messages of one sender. They count as sent: its giving up does not stop them.
+pub(crate) struct PartFromOutside<A: Actor> {
+    id: ResidentId<Mailbox<A>>,
+    /// Those that are not in the mailbox.
+    left: vec::IntoIter<A::Msg>,
+    place: Option<Ticket>,
+    /// The first place in line. All the others take it again, as what the sender sends after this is to stay behind.
+    first: Option<Ticket>,
+    /// Dropped if they do not get in.
+    taken: Option<oneshot::Sender<()>>,
+}
+
+impl<A: Actor> PartFromOutside<A> {
+    pub(crate) fn new(
+        id: ResidentId<Mailbox<A>>,
+        part: Vec<A::Msg>,
+        taken: oneshot::Sender<()>,
+    ) -> Self {
+        Self {
+            id,
+            left: part.into_iter(),
+            place: None,
+            first: None,
+            taken: Some(taken),
+        }
+    }
+
+    /// As [`FromOutside::arrive`].
+    pub(crate) fn arrive(mut self) {
+        if self
+            .poll(&mut Context::from_waker(Waker::noop()))
+            .is_pending()
+        {
+            greenroom_runtime::spawn(std::future::poll_fn(move |cx| self.poll(cx))).detach();
+        }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while !self.left.as_slice().is_empty() {
+            match self.poll_one(cx) {
+                Poll::Ready(Ok(())) => self.place = self.first,
+                // Disposed of by the drop of this value.
+                Poll::Ready(Err(())) => return Poll::Ready(()),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        if let Some(ticket) = self.place.take() {
+            self.id.visit(|mailbox| mailbox.leave(ticket));
+        }
+        if let Some(taken) = self.taken.take() {
+            // The sender may have given up.
+            let _unheard: Result<(), ()> = taken.send(());
+        }
+        Poll::Ready(())
+    }
+
+    fn poll_one(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ()>> {
+        let Self {
+            id,
+            left,
+            place,
+            first,
+            ..
+        } = self;
+        let mut push = |place: &mut Option<Ticket>| {
+            let pushed = id.visit(|mailbox| {
+                mailbox.poll_push(place, cx, || left.next().expect("one is left").into())
+            });
+            pushed.map_or(Poll::Ready(Err(())), |pushed| pushed.map_err(|_| ()))
         };
-        if self.id.is_of_the_past() {
-            // No dead letter of the system that has the shard's number now.
-            fate::with(Fate::Stopped, || crate::life::contain(|| drop(env)));
-        } else {
-            <Mailbox<A> as Resident>::undeliverable(Parcel::Message(env));
+        let mut pushed = push(place);
+        if pushed.is_pending() && first.is_some() {
+            // It has taken its place in front again, where there may be room.
+            pushed = push(place);
+        }
+        *first = first.or(*place);
+        pushed
+    }
+}
+
+impl<A: Actor> Drop for PartFromOutside<A> {
+    fn drop(&mut self) {
+        for env in self.left.by_ref() {
+            bury(self.id, env);
         }
     }
 }

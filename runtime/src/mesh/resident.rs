@@ -265,6 +265,35 @@ impl<R: Resident> ResidentId<R> {
         .unwrap_or(Err(Refusal::Gone))
     }
 
+    /// As [`ResidentId::try_send`] for one message after the other, while `prepare`, which may run anyone's code, says
+    /// that there is one; `build` runs for each that is accepted.
+    ///
+    /// # Errors
+    /// As [`ResidentId::try_send`]; the message that was got ready then has not been built.
+    pub fn try_send_run<S>(
+        self,
+        run: &mut S,
+        prepare: impl Fn(&mut S) -> bool,
+        build: impl Fn(&mut S) -> R::Message,
+    ) -> Result<(), Refusal> {
+        context::with(|shard| {
+            let Some(peer) = shard.team().place(self.shard) else {
+                return Err(Refusal::Gone);
+            };
+            while prepare(run) {
+                let record = || Delivery {
+                    id: self,
+                    message: build(run),
+                };
+                if !shard.try_send_record(peer, self.generation, record) {
+                    return Err(Refusal::Full);
+                }
+            }
+            Ok(())
+        })
+        .unwrap_or(Err(Refusal::Gone))
+    }
+
     /// Like [`ResidentId::try_send`], but waits its turn. The places held meanwhile are in `admission`, which must be
     /// given to [`leave`] if the send is given up.
     pub fn poll_send(
