@@ -21,6 +21,7 @@ benches/peers/src/bin/raw.rs: a server on io_uring without a runtime, to measure
 runtime/src/fs/aligned.rs: owns memory of a chosen alignment
 runtime/src/inject/queue.rs: owns nodes from push to drain
 runtime/src/mesh/at_once.rs: writes answers into frames further down the stack
+runtime/src/mesh/block.rs: owns memory that is handed to another thread by a pointer in a record
 runtime/src/mesh/cross.rs: asserts `Send` for what was proved `Send` when it was wrapped
 runtime/src/mesh/record.rs: reads a record back as the type its vtable was made for
 runtime/src/mesh/reply/mod.rs: opens, fills and reads slots by the type their generation proves
@@ -77,6 +78,7 @@ runtime/src/task/waker.rs: builds a waker whose data word is an id
 runtime/tests/net_hostile.rs: test: sets limits and timers, closes descriptors behind the back of their owners
 runtime/tests/support/limits.rs: test: gives up rights
 runtime/tests/support/refusals.rs: test: installs seccomp filters
+tests/allocations.rs: test: counts what the allocator is asked for
 ";
 
 /// Libraries that forbid unsafe code altogether.

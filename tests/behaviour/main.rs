@@ -9,6 +9,7 @@ mod exclusive;
 mod fair;
 mod isolation;
 mod keyed;
+mod large;
 mod moved;
 mod names;
 mod order;

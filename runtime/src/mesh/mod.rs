@@ -9,16 +9,19 @@
 //! * [`reply`]: one-shot slots on the asking shard that an answer is written into.
 //! * [`at_once`]: the same for an asker that is still on the stack.
 //! * [`link`]: the sending side of a pair: ring, what did not fit, who waits, which residents are choked.
+//! * [`block`]: memory for records that are too large for the ring.
 //! * [`record`]: how a typed value gets into a ring and out again.
 //! * [`cross`]: the proof, made at compile time, that a value may change its thread.
 //! * [`wait`]: first come, first served.
 //!
 //! # Bounds
-//! A pair holds at most one ring ([`crate::Builder::link_bytes`]) of messages in flight. Records that must not wait
+//! A pair holds at most one ring ([`crate::Builder::link_bytes`]) of messages in flight, and blocks of four times that
+//! for those which are larger than 256 bytes. Records that must not wait
 //! (answers, chokes, stops) go to a spill queue when the ring is full; there is at most one per ask, per choked
 //! resident and per stop under way.
 
 pub(crate) mod at_once;
+pub(crate) mod block;
 pub(crate) mod cross;
 pub(crate) mod link;
 pub(crate) mod record;

@@ -7,6 +7,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::block::{self, InBlock};
 use super::ring::{Consumer, Drained, Producer, RecordVtable, fits};
 use crate::shard::{Shard, ShardId};
 use crate::task::discard_payload;
@@ -36,8 +37,11 @@ pub(crate) fn push<T: Record>(producer: &mut Producer, build: impl FnOnce() -> T
     if const { fits::<T>() } {
         // SAFETY: the vtable is the one made for `T`.
         unsafe { producer.try_push(inline_vtable::<T>(), build) }
+    } else if const { block::fits::<T>() } {
+        // SAFETY: the vtable is the one made for a `T` in a block, and both its functions take the value out.
+        unsafe { producer.try_push_large(large_vtable::<T>(), build) }
     } else {
-        // Too large for a record: one allocation, freed on the receiving shard.
+        // Too large for a block: one allocation, freed on the receiving shard.
         // SAFETY: the vtable is the one made for `Box<T>` with `T` inside.
         unsafe { producer.try_push(boxed_vtable::<T>(), || Box::new(build())) }
     }
@@ -47,6 +51,13 @@ fn inline_vtable<T: Record>() -> &'static RecordVtable {
     &RecordVtable {
         deliver: deliver_inline::<T>,
         discard: discard::<T>,
+    }
+}
+
+fn large_vtable<T: Record>() -> &'static RecordVtable {
+    &RecordVtable {
+        deliver: deliver_large::<T>,
+        discard: discard_large::<T>,
     }
 }
 
@@ -63,6 +74,19 @@ fn boxed_vtable<T: Record>() -> &'static RecordVtable {
 unsafe fn deliver_inline<T: Record>(payload: *mut u8, context: *const ()) {
     // SAFETY: by our contract the record is a `T` and ours.
     let record = unsafe { payload.cast::<T>().read() };
+    // SAFETY: by our contract.
+    let arrival = unsafe { &*context.cast::<Arrival<'_>>() };
+    arrive(record, arrival);
+}
+
+/// # Safety
+/// * `payload` points to an initialised `InBlock<T>` that is given up to this call, and its block is alive.
+/// * `context` points to an [`Arrival`] that outlives the call.
+unsafe fn deliver_large<T: Record>(payload: *mut u8, context: *const ()) {
+    // SAFETY: by our contract the record is an `InBlock<T>` and ours.
+    let in_block = unsafe { payload.cast::<InBlock<T>>().read() };
+    // SAFETY: by our contract; the ring saw what the writer did before it published the record.
+    let record = unsafe { in_block.take() };
     // SAFETY: by our contract.
     let arrival = unsafe { &*context.cast::<Arrival<'_>>() };
     arrive(record, arrival);
@@ -90,7 +114,19 @@ fn arrive<T: Record>(record: T, arrival: &Arrival<'_>) {
 /// * `payload` points to an initialised `T` that is given up to this call.
 unsafe fn discard<T>(payload: *mut u8) {
     // SAFETY: by our contract.
-    let record = unsafe { payload.cast::<T>().read() };
+    drop_contained(unsafe { payload.cast::<T>().read() });
+}
+
+/// # Safety
+/// * `payload` points to an initialised `InBlock<T>` that is given up to this call, and its block is alive.
+unsafe fn discard_large<T>(payload: *mut u8) {
+    // SAFETY: by our contract.
+    let in_block = unsafe { payload.cast::<InBlock<T>>().read() };
+    // SAFETY: by our contract.
+    drop_contained(unsafe { in_block.take() });
+}
+
+fn drop_contained<T>(record: T) {
     // A panic while an unread record is dropped has been printed by the hook; there is no one to tell.
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(record))) {
         discard_payload(payload);

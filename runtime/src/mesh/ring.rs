@@ -28,14 +28,22 @@
 //! record whose consumer has gone, or never was, is dropped through `discard` with the ring, by
 //! whoever drops the last handle. A producer that is dropped publishes first, so that this holds for
 //! every record that was ever pushed.
+//!
+//! What is larger than 256 bytes lies in a block beside the ring, and its record is a pointer to it
+//! ([`Producer::try_push_large`], [`super::block`]).
 
 #![expect(
     unsafe_code,
     reason = "keeps values of many types in one block of raw memory"
 )]
 
-use std::{mem::MaybeUninit, ptr::NonNull, sync::Arc};
+use std::{
+    mem::MaybeUninit,
+    ptr::NonNull,
+    sync::{Arc, Mutex, PoisonError},
+};
 
+use super::block::{self, Block, Blocks, InBlock};
 use crate::primitives::{
     CacheAligned,
     atomic::{
@@ -46,7 +54,7 @@ use crate::primitives::{
 
 /// Size of a header, and granularity and alignment of everything in the ring.
 const UNIT: usize = 16;
-/// The largest payload; what is larger is boxed by the caller.
+/// The largest payload; what is larger lies in a block, or is boxed by the caller.
 pub(crate) const PAYLOAD_BYTES_MAX: usize = 256;
 /// The least capacity. Below it, a record of the largest size with its padding might not fit into
 /// an empty ring. Tiny under loom, whose models wrap round in a few steps.
@@ -55,6 +63,8 @@ const CAPACITY_BYTES_MIN: usize = if cfg!(loom) { 64 } else { 4096 };
 const WANTED: usize = 1;
 /// How many records the consumer takes before it gives their space back.
 const BATCH: usize = 32;
+/// A cache line: how far ahead of the record at hand the consumer prefetches.
+const LINE: usize = 64;
 
 /// What can be done with the payload of a record, whose type is not known where it is done.
 ///
@@ -185,11 +195,25 @@ impl Storage {
             *head = index.wrapping_add(record_bytes(payload_bytes));
             if let Some(vtable) = header.vtable {
                 self.touch(index.wrapping_add(UNIT), payload_bytes);
+                prefetch(self.at(head.wrapping_add(LINE)));
                 return Some((vtable, self.at(index).wrapping_add(UNIT)));
             }
         }
         None
     }
+}
+
+/// Gets a cache line on its way, so that it has come from the other CPU when it is read.
+#[inline]
+fn prefetch(place: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint, which reads nothing, whatever the address is.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
 }
 
 impl Drop for Storage {
@@ -217,6 +241,8 @@ pub(crate) struct RingShared {
     tail: CacheAligned<AtomicUsize>,
     has_producer: AtomicBool,
     has_consumer: AtomicBool,
+    /// Blocks that were in flight when the producer ended. Dropped after `drop` has discarded what is in them.
+    blocks_left: Mutex<Vec<Block>>,
 }
 
 impl RingShared {
@@ -242,6 +268,7 @@ impl RingShared {
             tail: CacheAligned::new(AtomicUsize::new(start)),
             has_producer: AtomicBool::new(false),
             has_consumer: AtomicBool::new(false),
+            blocks_left: Mutex::default(),
         }
     }
 }
@@ -290,6 +317,8 @@ pub(crate) struct Producer {
     ///
     /// Invariant: from it to `tail` are at most `capacity_bytes`.
     head_seen: usize,
+    /// Invariant: those in flight are pointed to by records that end where it is noted.
+    blocks: Blocks,
 }
 
 impl Producer {
@@ -306,11 +335,13 @@ impl Producer {
         // ORDERING: Relaxed; both are as they were made. The consumer may have come, but has had
         // nothing to move its head over.
         let tail = shared.tail.load(Relaxed);
+        let blocks = Blocks::new(shared.storage.capacity_bytes);
         Self {
             shared,
             tail,
             published: tail,
             head_seen: tail,
+            blocks,
         }
     }
 
@@ -327,12 +358,12 @@ impl Producer {
         vtable: &'static RecordVtable,
         build: impl FnOnce() -> T,
     ) -> bool {
-        const {
-            assert!(
-                fits::<T>(),
-                "too large or too strictly aligned for a record: box it"
-            );
-        };
+        // Not in a `const` block: the compiler evaluates those of branches that are never taken too.
+        assert!(
+            fits::<T>(),
+            "a value of {} bytes is too large or too strictly aligned for a record",
+            size_of::<T>()
+        );
         let Some(padding) = self.reserve(record_bytes(size_of::<T>())) else {
             return false;
         };
@@ -353,7 +384,7 @@ impl Producer {
         }
         let header = Header {
             vtable: Some(vtable),
-            payload_bytes: const { u32_bytes(size_of::<T>()) },
+            payload_bytes: u32_bytes(size_of::<T>()),
         };
         let record = storage.at(start);
         // SAFETY: as for the padding; the record starts with room for a header.
@@ -366,18 +397,71 @@ impl Producer {
         true
     }
 
-    /// True if a record with a payload of the largest size has room now. If not, the consumer has been
-    /// asked to say so when it next gives space back ([`Drained::sender_wants_room`]).
+    /// As [`Producer::try_push`], for a value that lies in a block; the payload in the ring is an [`InBlock`].
+    ///
+    /// # Safety
+    ///
+    /// The functions of `vtable` take payloads of type `InBlock<T>`, and have taken the value out of the block when they
+    /// return or unwind.
+    pub(crate) unsafe fn try_push_large<T: Send>(
+        &mut self,
+        vtable: &'static RecordVtable,
+        build: impl FnOnce() -> T,
+    ) -> bool {
+        let size = block::Size::of::<T>();
+        let room = self
+            .reserve(record_bytes(size_of::<InBlock<T>>()))
+            .is_some();
+        if !room || !self.has_block(size) {
+            return false;
+        }
+        // A panic leaves the block where it is.
+        let value = build();
+        let block = self.blocks.take(size);
+        // SAFETY: it was idle, so whatever was in it was taken by the functions of an earlier vtable, before its record's
+        // space was given back; nobody else has a pointer to it.
+        let in_block = unsafe { block.put(value) };
+        // SAFETY: by our contract.
+        let pushed = unsafe { self.try_push(vtable, || in_block) };
+        assert!(pushed, "the room that was found is still there");
+        self.blocks.send(block, self.tail);
+        true
+    }
+
+    /// Whether a block of this size is idle, or can be made.
+    #[inline]
+    fn has_block(&mut self, size: block::Size) -> bool {
+        if self.blocks.has_idle(size) {
+            return true;
+        }
+        // ORDERING: Acquire; as in `reserve`: the consumer is done with the records before this head, and with the blocks
+        // that they point to.
+        self.head_seen = self.shared.head.load(Acquire) & !WANTED;
+        self.blocks.reclaim(self.head_seen);
+        self.blocks.has_idle(size) || self.blocks.grow(size)
+    }
+
+    /// True if a record with a payload of the largest size has room now, and the block that was last
+    /// missing is there. If not, the consumer has been asked to say so when it next gives space back
+    /// ([`Drained::sender_wants_room`]).
     pub(crate) fn want_room(&mut self) -> bool {
-        const LARGEST: usize = record_bytes(PAYLOAD_BYTES_MAX);
-        if self.reserve(LARGEST).is_some() {
+        if self.has_room() {
             return true;
         }
         // ORDERING: AcqRel; pairs with the swap in `Consumer::release`. Both are read-modify-writes of
         // one word: either the release comes later and finds the bit, or it came before and this sees
         // its head.
         self.head_seen = self.shared.head.fetch_or(WANTED, AcqRel) & !WANTED;
-        self.reserve(LARGEST).is_some()
+        self.has_room()
+    }
+
+    fn has_room(&mut self) -> bool {
+        const LARGEST: usize = record_bytes(PAYLOAD_BYTES_MAX);
+        let room = self.reserve(LARGEST).is_some();
+        match self.blocks.wanted() {
+            Some(size) if room => self.has_block(size),
+            _ => room,
+        }
     }
 
     /// Makes all records built so far visible; false if there was nothing new.
@@ -422,6 +506,12 @@ impl Producer {
 impl Drop for Producer {
     fn drop(&mut self) {
         let _: bool = self.publish();
+        // ORDERING: Acquire; as in `Producer::has_block`.
+        let head = self.shared.head.load(Acquire) & !WANTED;
+        self.blocks.reclaim(head);
+        let left = self.shared.blocks_left.lock();
+        left.unwrap_or_else(PoisonError::into_inner)
+            .extend(self.blocks.end());
     }
 }
 
@@ -562,7 +652,7 @@ mod tests {
         sync::Arc,
     };
 
-    use super::{Consumer, Producer, RecordVtable, RingShared, fits, ring};
+    use super::{Consumer, InBlock, Producer, RecordVtable, RingShared, fits, ring};
 
     /// What a consumer delivers to in these tests.
     type Inbox = RefCell<Vec<Box<dyn std::any::Any>>>;
@@ -641,6 +731,103 @@ mod tests {
         assert_eq!(values[2].downcast_ref(), Some(&String::from("text")));
         assert_eq!(values[3].downcast_ref(), Some(&[9_u8; 256]));
         assert_eq!(values[4].downcast_ref(), Some(&u128::MAX));
+    }
+
+    impl<T: Send + 'static> Of<T> {
+        const IN_BLOCK: RecordVtable = RecordVtable {
+            deliver: |payload, context| {
+                // SAFETY: used with records of this type only; each is delivered once.
+                let in_block = unsafe { payload.cast::<InBlock<T>>().read() };
+                // SAFETY: the ring has the block until the space of its record is given back.
+                let value = unsafe { in_block.take() };
+                // SAFETY: `drain` below passes an inbox that outlives the call.
+                let inbox = unsafe { &*context.cast::<Inbox>() };
+                inbox.borrow_mut().push(Box::new(value));
+            },
+            discard: |payload| {
+                // SAFETY: used with records of this type only; each is discarded once.
+                let in_block = unsafe { payload.cast::<InBlock<T>>().read() };
+                // SAFETY: as above.
+                drop(unsafe { in_block.take() });
+            },
+        };
+    }
+
+    fn push_large<T: Send + 'static>(producer: &mut Producer, value: T) -> bool {
+        // SAFETY: the table is the one for a `T` in a block.
+        unsafe { producer.try_push_large(&const { Of::<T>::IN_BLOCK }, || value) }
+    }
+
+    #[test]
+    fn large_records_use_their_blocks_again() {
+        let (mut producer, mut consumer) = ring(4096);
+        for round in 0..500_u64 {
+            for number in 0..8 {
+                assert!(push_large(&mut producer, [round * 8 + number; 100]));
+            }
+            assert!(push(&mut producer, round));
+            assert!(producer.publish());
+            let values = drain_any(&mut consumer, 99);
+            assert_eq!(values.len(), 9);
+            for (number, value) in (0..).zip(&values[..8]) {
+                assert_eq!(value.downcast_ref(), Some(&[round * 8 + number; 100]));
+            }
+        }
+        assert_eq!(producer.blocks.bytes(), 8 * 1024);
+    }
+
+    #[test]
+    fn large_records_wait_for_their_blocks_and_hear_of_them() {
+        let (mut producer, mut consumer) = ring(4096);
+        let sent = (0..99)
+            .take_while(|number| push_large(&mut producer, [*number; 1024]))
+            .count();
+        assert_eq!(sent, 4, "four rings of blocks, of which each takes one");
+        assert!(push(&mut producer, 7_u8), "the ring has room");
+        assert!(!producer.want_room());
+        assert!(producer.publish());
+        let inbox = Inbox::default();
+        // SAFETY: all records in this ring want an inbox.
+        let drained = unsafe { consumer.drain(1, ptr::from_ref(&inbox).cast()) };
+        assert!(drained.sender_wants_room);
+        assert!(producer.want_room());
+        assert!(push_large(&mut producer, [4_u32; 1024]));
+        assert!(!push_large(&mut producer, [5_u32; 1024]));
+        assert_eq!(drain_any(&mut consumer, 9).len(), 4);
+    }
+
+    #[test]
+    fn a_panic_in_build_leaves_the_block_idle() {
+        let (mut producer, mut consumer) = ring(4096);
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            // SAFETY: the table is the one for this type in a block.
+            unsafe {
+                producer.try_push_large::<[u8; 999]>(&const { Of::<[u8; 999]>::IN_BLOCK }, || {
+                    panic!("boom")
+                })
+            }
+        }));
+        assert!(panicked.is_err());
+        assert!(push_large(&mut producer, [1_u8; 999]));
+        assert_eq!(producer.blocks.bytes(), 1024);
+        assert!(producer.publish());
+        assert_eq!(drain::<[u8; 999]>(&mut consumer, 9), [[1; 999]]);
+    }
+
+    #[test]
+    fn blocks_in_flight_outlive_both_ends() {
+        #[expect(dead_code, reason = "one counts, the other has a size")]
+        struct Large(Arc<()>, [u8; 900]);
+        let witness = Arc::new(());
+        let (mut producer, mut consumer) = ring(4096);
+        for _ in 0..4 {
+            assert!(push_large(&mut producer, Large(witness.clone(), [0; 900])));
+        }
+        drop(producer);
+        assert_eq!(drain::<Large>(&mut consumer, 2).len(), 2);
+        assert_eq!(Arc::strong_count(&witness), 3);
+        drop(consumer);
+        assert_eq!(Arc::strong_count(&witness), 1);
     }
 
     #[test]
@@ -804,7 +991,9 @@ mod tests {
 mod races {
     use std::{cell::RefCell, ptr, sync::Arc};
 
-    use super::{CAPACITY_BYTES_MIN, Consumer, Drained, Producer, RecordVtable, RingShared};
+    use super::{
+        CAPACITY_BYTES_MIN, Consumer, Drained, InBlock, Producer, RecordVtable, RingShared,
+    };
     use crate::{
         inject::handshake::model::{MANY, Shard, explore},
         primitives::{
@@ -890,6 +1079,51 @@ mod races {
     #[test]
     fn indices_overflow() {
         stream(3 * MANY, usize::MAX / 16 - 2, 9);
+    }
+
+    /// More large records than there are blocks: each block passes back and forth, with no atomic of its own.
+    #[test]
+    fn blocks_come_back_with_the_space_of_their_records() {
+        const COUNT: usize = 3 * MANY;
+        type Large = [usize; 64];
+        static IN_BLOCK: RecordVtable = RecordVtable {
+            deliver: |payload, context| {
+                // SAFETY: all records in this ring are of this type; each is delivered once.
+                let in_block = unsafe { payload.cast::<InBlock<Large>>().read() };
+                // SAFETY: the ring has the block until the space of its record is given back.
+                let value = unsafe { in_block.take() };
+                // SAFETY: `drain` passes an inbox that outlives the call.
+                let inbox = unsafe { &*context.cast::<Inbox>() };
+                assert_eq!(value, [value[0]; 64]);
+                inbox.borrow_mut().push(value[0]);
+            },
+            discard: |_| unreachable!("all are delivered"),
+        };
+        explore(3, || {
+            let shared = Arc::new(RingShared::new(CAPACITY_BYTES));
+            let writer = {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    let mut producer = Producer::new(shared);
+                    for value in 0..COUNT {
+                        // SAFETY: the table is the one for such a value in a block.
+                        while !unsafe { producer.try_push_large(&IN_BLOCK, || [value; 64]) } {
+                            thread::yield_now();
+                        }
+                        assert!(producer.publish());
+                    }
+                })
+            };
+            let mut consumer = Consumer::new(shared);
+            let inbox = Inbox::default();
+            while inbox.borrow().len() < COUNT {
+                if drain(&mut consumer, 1, &inbox).count == 0 {
+                    thread::yield_now();
+                }
+            }
+            writer.join().unwrap();
+            assert!(inbox.into_inner().into_iter().eq(0..COUNT));
+        });
     }
 
     /// The ring as a lane of the injector: publish, announce, sleep.
