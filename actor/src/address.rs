@@ -11,7 +11,7 @@ use greenroom_runtime::mesh::{self, Admission, Refusal, ResidentId, Route, Ticke
 
 use crate::actor::Actor;
 use crate::error::CallSite;
-use crate::mailbox::{FromOutside, Mailbox, Parcel, PartFromOutside};
+use crate::mailbox::{FromOutside, Mailbox, Parcel};
 use crate::reply::{Answer, Reply};
 
 /// The name of an actor: 16 bytes, `Copy`, `Send`, `Sync`, good on every thread.
@@ -244,52 +244,12 @@ pub(crate) type Job = Box<dyn FnOnce() + Send>;
 pub trait Direct: Port {
     #[doc(hidden)]
     fn id(self) -> ResidentId<Mailbox<Self::Actor>>;
-
-    /// Sends the messages of a run, for as long as they are accepted at once. One that is refused stays in the run.
-    #[doc(hidden)]
-    fn try_send_run(self, run: &mut impl Run<Self::Env>) -> Result<(), Refused>;
-
-    /// As [`Port::send_outside`], for several messages; the receiver hears when all are in the mailbox.
-    #[doc(hidden)]
-    fn send_part_outside(
-        self,
-        part: Vec<Self::Env>,
-        taken: oneshot::Sender<()>,
-    ) -> Result<(), Refused>;
 }
 
 impl<A: Actor> Direct for Remote<A> {
     #[inline]
     fn id(self) -> ResidentId<Mailbox<A>> {
         self.id
-    }
-
-    fn try_send_run(self, run: &mut impl Run<A::Msg>) -> Result<(), Refused> {
-        let here = self.id.visit(|mailbox| {
-            while run.prepare() {
-                mailbox.try_push(|| run.build().into())?;
-            }
-            Ok(())
-        });
-        match (here, self.id.route()) {
-            (Some(sent), _) => sent,
-            (None, Route::Here) => Err(Refused::Stopped),
-            (None, Route::Peer(_)) => self
-                .id
-                .try_send_run(run, Run::prepare, |run| Parcel::Message(run.build()))
-                .map_err(refused),
-            (None, Route::Outside) => Err(Refused::Outside),
-        }
-    }
-
-    fn send_part_outside(
-        self,
-        part: Vec<A::Msg>,
-        taken: oneshot::Sender<()>,
-    ) -> Result<(), Refused> {
-        let arrival = PartFromOutside::new(self.id, part, taken);
-        let arrived = self.id.run_there(Box::new(move || arrival.arrive()));
-        arrived.map_err(|_| Refused::Stopped)
     }
 }
 
@@ -298,34 +258,6 @@ impl<A: Actor> Direct for Here<A> {
     fn id(self) -> ResidentId<Mailbox<A>> {
         self.id
     }
-
-    fn try_send_run(self, run: &mut impl Run<A::LocalMsg>) -> Result<(), Refused> {
-        let sent = self.id.visit(|mailbox| {
-            while run.prepare() {
-                mailbox.try_push(|| run.build())?;
-            }
-            Ok(())
-        });
-        sent.unwrap_or(Err(Refused::Stopped))
-    }
-
-    fn send_part_outside(self, _: Vec<A::LocalMsg>, _: oneshot::Sender<()>) -> Result<(), Refused> {
-        // The handle cannot leave its thread; only the end of the shard makes its own thread an outside.
-        Err(Refused::Stopped)
-    }
-}
-
-/// Messages for one actor, one after the other.
-#[expect(
-    unnameable_types,
-    reason = "in the signature of a hidden method of a sealed trait"
-)]
-pub trait Run<Env> {
-    /// Gets the next one ready; false when this run has ended. It may run anyone's code.
-    fn prepare(&mut self) -> bool;
-
-    /// The message that was got ready, as there is room for it.
-    fn build(&mut self) -> Env;
 }
 
 pub(crate) mod sealed {
@@ -516,7 +448,7 @@ fn poll_here<A: Actor>(
     sent
 }
 
-fn refused(refusal: Refusal) -> Refused {
+pub(crate) fn refused(refusal: Refusal) -> Refused {
     match refusal {
         Refusal::Full => Refused::Full,
         Refusal::Gone => Refused::Stopped,

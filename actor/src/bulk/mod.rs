@@ -11,6 +11,7 @@ mod caller;
 mod gather;
 mod recipient;
 mod tell_many;
+mod way;
 
 pub use self::caller::{Asking, Caller};
 pub use self::gather::{Broadcast, BroadcastError, Gather};

@@ -17,7 +17,8 @@ use std::task::{Context, Poll};
 
 use futures_channel::oneshot;
 
-use crate::address::{Direct, Port, Refused, Run};
+use super::way::{InBulk, Run};
+use crate::address::{Direct, Port, Refused};
 use crate::call::{Call, Method, ReplyMode, Unsent};
 use crate::error::{CallSite, SendError};
 use crate::reply::Reply;
@@ -76,7 +77,7 @@ const PART_FROM_OUTSIDE: usize = 64;
 pub fn tell_many<I, P, M, A, B>(calls: I) -> TellMany<I::IntoIter, P, M, A, B>
 where
     I: IntoIterator<Item = Call<P, M, A, B>>,
-    P: Direct,
+    P: InBulk,
     M: ReplyMode,
     B: Method<P, M, A>,
 {
@@ -115,7 +116,7 @@ struct Row<I, P: Port, M: ReplyMode, A, B> {
 impl<I, P, M, A, B> Row<I, P, M, A, B>
 where
     I: Iterator<Item = Call<P, M, A, B>>,
-    P: Direct,
+    P: InBulk,
     M: ReplyMode,
     B: Method<P, M, A>,
 {
@@ -151,7 +152,7 @@ impl<I, P: Port, M: ReplyMode, A, B> Row<I, P, M, A, B> {
 impl<I, P, M, A, B> Run<P::Env> for Row<I, P, M, A, B>
 where
     I: Iterator<Item = Call<P, M, A, B>>,
-    P: Direct,
+    P: InBulk,
     M: ReplyMode,
     B: Method<P, M, A>,
 {
@@ -174,7 +175,7 @@ where
 impl<I, P, M, A, B> TellMany<I, P, M, A, B>
 where
     I: Iterator<Item = Call<P, M, A, B>>,
-    P: Direct,
+    P: InBulk,
     M: ReplyMode,
     B: Method<P, M, A>,
 {
@@ -256,7 +257,7 @@ impl<I, P: Port, M: ReplyMode, A, B> Unpin for TellMany<I, P, M, A, B> {}
 impl<I, P, M, A, B> Future for TellMany<I, P, M, A, B>
 where
     I: Iterator<Item = Call<P, M, A, B>>,
-    P: Direct,
+    P: InBulk,
     M: ReplyMode,
     B: Method<P, M, A>,
 {
