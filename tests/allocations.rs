@@ -46,6 +46,10 @@ impl Sum {
         self.of += number;
     }
 
+    #[expect(
+        clippy::large_types_passed_by_value,
+        reason = "a large message is what this is about"
+    )]
     pub(crate) fn add_page(&mut self, page: Page) {
         self.of += page.iter().sum::<u64>();
     }
