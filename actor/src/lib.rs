@@ -72,7 +72,7 @@ pub mod __rt;
 pub use crate::actor::Actor;
 pub use crate::address::{Addr, Direct, Here, Local, Port, Remote, SameShard};
 pub use crate::bulk::{
-    Asking, Broadcast, BroadcastError, Caller, Gather, Recipient, TellMany, TellManyError, Telling,
+    Asking, Caller, Gather, Recipient, TellEach, TellEachError, TellMany, TellManyError, Telling,
     tell_many,
 };
 pub use crate::call::{Ask, Call, Tell};

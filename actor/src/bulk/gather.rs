@@ -148,7 +148,7 @@ impl<A: Actor> Sharded<A> {
     /// Tells every instance, waiting for room at each, but for none of the handlers.
     ///
     /// # Errors
-    /// [`BroadcastError`] when some were not told; all others were.
+    /// [`TellEachError`] when some were not told; all others were.
     ///
     /// # Cancel safety
     /// Dropping the future drops the messages that have not been sent; those that have are handled.
@@ -180,12 +180,12 @@ impl<A: Actor> Sharded<A> {
     pub fn broadcast<M, T, B>(
         &self,
         mut call: impl FnMut(Addr<A>) -> Call<Remote<A>, M, T, B>,
-    ) -> Broadcast<A, M, T, B>
+    ) -> TellEach<A, M, T, B>
     where
         M: ReplyMode,
         B: Method<Remote<A>, M, T>,
     {
-        Broadcast {
+        TellEach {
             tells: Gather::new(self.each().map(|addr| call(addr).tell())),
         }
     }
@@ -193,12 +193,12 @@ impl<A: Actor> Sharded<A> {
 
 /// The future of [`Sharded::broadcast`].
 #[must_use = "messages are sent when the future is awaited"]
-pub struct Broadcast<A: Actor, M: ReplyMode, T, B: Method<Remote<A>, M, T>> {
+pub struct TellEach<A: Actor, M: ReplyMode, T, B: Method<Remote<A>, M, T>> {
     tells: Gather<Tell<Remote<A>, M, T, B>>,
 }
 
-impl<A: Actor, M: ReplyMode, T, B: Method<Remote<A>, M, T>> Future for Broadcast<A, M, T, B> {
-    type Output = Result<(), BroadcastError<T>>;
+impl<A: Actor, M: ReplyMode, T, B: Method<Remote<A>, M, T>> Future for TellEach<A, M, T, B> {
+    type Output = Result<(), TellEachError<T>>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let outcomes = std::task::ready!(Pin::new(&mut self.tells).poll(cx));
@@ -211,24 +211,24 @@ impl<A: Actor, M: ReplyMode, T, B: Method<Remote<A>, M, T>> Future for Broadcast
         Poll::Ready(if refused.is_empty() {
             Ok(())
         } else {
-            Err(BroadcastError { shards, refused })
+            Err(TellEachError { shards, refused })
         })
     }
 }
 
-impl<A: Actor, M: ReplyMode, T, B: Method<Remote<A>, M, T>> fmt::Debug for Broadcast<A, M, T, B> {
+impl<A: Actor, M: ReplyMode, T, B: Method<Remote<A>, M, T>> fmt::Debug for TellEach<A, M, T, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.tells.fmt(f)
     }
 }
 
 /// Which instances a [`Sharded::broadcast`] did not reach.
-pub struct BroadcastError<T> {
+pub struct TellEachError<T> {
     shards: usize,
     refused: Vec<(ShardId, SendError<T>)>,
 }
 
-impl<T> BroadcastError<T> {
+impl<T> TellEachError<T> {
     /// How many instances were told.
     #[must_use]
     pub fn told(&self) -> usize {
@@ -242,7 +242,7 @@ impl<T> BroadcastError<T> {
     }
 }
 
-impl<T> fmt::Display for BroadcastError<T> {
+impl<T> fmt::Display for TellEachError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (told, shards) = (self.told(), self.shards);
         write!(f, "{told} of {shards} shards were told")?;
@@ -253,10 +253,10 @@ impl<T> fmt::Display for BroadcastError<T> {
     }
 }
 
-impl<T> fmt::Debug for BroadcastError<T> {
+impl<T> fmt::Debug for TellEachError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-impl<T> std::error::Error for BroadcastError<T> {}
+impl<T> std::error::Error for TellEachError<T> {}

@@ -14,7 +14,7 @@ mod tell_many;
 mod way;
 
 pub use self::caller::{Asking, Caller};
-pub use self::gather::{Broadcast, BroadcastError, Gather};
+pub use self::gather::{Gather, TellEach, TellEachError};
 pub use self::recipient::{Recipient, Telling};
 pub use self::tell_many::{TellMany, TellManyError, tell_many};
 
