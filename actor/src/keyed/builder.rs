@@ -126,7 +126,7 @@ where
 
     /// For how long an instance may go without a call before it ends. Default: 15 minutes.
     ///
-    /// It ends when it was idle for at least so long, and at most a quarter longer: its stopping hook runs, and its state is
+    /// It ends when it was idle for at least so long, and at most a quarter longer (4 ms is the shortest time there is): its stopping hook runs, and its state is
     /// dropped. Calls through [`Keyed::at`] count, calls through an address of the instance do not; and an instance that has
     /// something to do is not idle.
     pub fn idle_after(self, limit: Duration) -> Self {

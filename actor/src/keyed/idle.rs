@@ -15,6 +15,8 @@ use crate::actor::Actor;
 
 /// Looks in an idle time.
 const LOOKS: u8 = 4;
+/// Between two looks, however short the idle time is: a task that never sleeps would be no idle system.
+const SHORTEST: Duration = Duration::from_millis(1);
 /// Instances that are looked at before other tasks have their turn.
 const AT_ONCE: usize = 256;
 
@@ -45,7 +47,7 @@ enum Next {
 
 impl<K: Hash + Eq + Send + 'static, A: Actor> Keeper<K, A> {
     fn interval(&self) -> Option<Duration> {
-        Some(self.idle? / u32::from(LOOKS))
+        Some((self.idle? / u32::from(LOOKS)).max(SHORTEST))
     }
 
     /// Begins to watch an instance.

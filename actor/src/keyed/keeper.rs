@@ -215,7 +215,8 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Keeper<K, A> {
         };
         drop(replaced);
         if let Some(last) = predecessor {
-            // What it held back comes to its successor.
+            // From here on only the successor speaks for the flow: one that let it go later would let in what the successor
+            // holds back.
             last.let_flow_go();
         }
         let occupant = Occupant {

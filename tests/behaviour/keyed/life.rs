@@ -286,3 +286,27 @@ fn many_keys_come_and_go_and_leave_nothing() {
         bounded_wait(|| counts(system).actors == 0);
     });
 }
+
+#[test]
+fn no_idle_time_at_all_is_the_shortest_there_is() {
+    on_shards(ALL, |system| {
+        let world = Arc::new(World::default());
+        let made_in = world.clone();
+        let starting = system
+            .keyed(move |key: &u64| Account::new(*key, &made_in))
+            .idle_after(Duration::ZERO)
+            .start();
+        let accounts = system.block_on(starting).unwrap();
+        let (open, gate) = oneshot::channel();
+        system.block_on(accounts.at(&1).wait(gate).tell()).unwrap();
+        for _ in 0..3 {
+            system
+                .block_on(accounts.at(&0).note(0, 0).into_future())
+                .unwrap();
+            bounded_wait(|| accounts.live() == 1);
+        }
+        drop(open);
+        bounded_wait(|| accounts.live() == 0);
+        assert_eq!(world.made(), 4);
+    });
+}
