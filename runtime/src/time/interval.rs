@@ -16,6 +16,42 @@ pub enum MissedTicks {
     Delay,
 }
 
+impl MissedTicks {
+    /// When the tick after one that was due at `due` and used at `now` is due.
+    ///
+    /// # Panics
+    /// If the period is zero.
+    ///
+    /// # Examples
+    /// ```
+    /// use greenroom_runtime::time::{Instant, MissedTicks};
+    /// use std::time::Duration;
+    /// # let runtime = greenroom_runtime::Builder::new().shards(1).start()?;
+    /// runtime.run_on(0, || async {
+    ///     let ms = Duration::from_millis;
+    ///     let due = Instant::now();
+    ///     let next = |missed: MissedTicks| missed.next(due, due + ms(25), ms(10)) - due;
+    ///     assert_eq!(next(MissedTicks::Skip), ms(30));
+    ///     assert_eq!(next(MissedTicks::Burst), ms(10));
+    ///     assert_eq!(next(MissedTicks::Delay), ms(35));
+    /// });
+    /// # Ok::<(), greenroom_runtime::StartError>(())
+    /// ```
+    #[must_use]
+    pub fn next(self, due: Instant, now: Instant, period: Duration) -> Instant {
+        match self {
+            Self::Burst => due + period,
+            Self::Delay => now + period,
+            Self::Skip => {
+                let period_ns = period.as_nanos();
+                let missed = (now - due).as_nanos() / period_ns;
+                let step_ns = period_ns.saturating_mul(missed + 1);
+                due + Duration::from_nanos(u64::try_from(step_ns).unwrap_or(u64::MAX))
+            }
+        }
+    }
+}
+
 /// Ticks at a fixed distance, the first one after one period.
 ///
 /// # Panics
@@ -71,17 +107,7 @@ impl Interval {
     pub async fn tick(&mut self) -> Instant {
         sleep_until(self.next).await;
         let due = self.next;
-        let now = Instant::now();
-        self.next = match self.missed {
-            MissedTicks::Burst => due + self.period,
-            MissedTicks::Delay => now + self.period,
-            MissedTicks::Skip => {
-                let period_ns = self.period.as_nanos();
-                let missed = (now - due).as_nanos() / period_ns;
-                let step_ns = period_ns.saturating_mul(missed + 1);
-                due + Duration::from_nanos(u64::try_from(step_ns).unwrap_or(u64::MAX))
-            }
-        };
+        self.next = self.missed.next(due, Instant::now(), self.period);
         due
     }
 }
