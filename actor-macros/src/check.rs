@@ -225,6 +225,17 @@ fn reply_is_written_once(method: &Method<'_>, errors: &mut Errors) {
     }
 }
 
+// Rules for timers.
+
+/// The rules for a message that a timer sends, besides those for every message.
+pub(crate) fn timer(method: &Method<'_>, errors: &mut Errors) {
+    for param in &method.params {
+        if !matches!(param.kind, ParamKind::Context) {
+            errors.on(param.typed, messages::EVERY_PARAMETER);
+        }
+    }
+}
+
 // Rules for hooks.
 
 /// All rules for hooks.

@@ -14,6 +14,7 @@ mod args;
 mod attrs;
 mod check;
 mod errors;
+mod every;
 mod expand;
 mod hygiene;
 mod messages;
@@ -115,8 +116,8 @@ use crate::types::NameSelf;
 ///
 /// # Roles
 ///
-/// [`#[message]`](macro@message), [`#[skip]`](macro@skip) and [`#[on(..)]`](macro@on) say what a
-/// method is for where its visibility does not. They are recognised by name inside the block and
+/// [`#[message]`](macro@message), [`#[every(..)]`](macro@every), [`#[skip]`](macro@skip) and
+/// [`#[on(..)]`](macro@on) say what a method is for where its visibility does not. They are recognised by name inside the block and
 /// need no import.
 ///
 /// # Limits
@@ -237,6 +238,64 @@ pub fn on(args: TokenStream, item: TokenStream) -> TokenStream {
     outside("on", args, item)
 }
 
+/// Calls a method again and again.
+///
+/// `#[every(PERIOD)]` begins with the actor, and again each time it is restarted; the first call is due after one period.
+/// The period is a number with a unit (`us`, `ms`, `s`, `min`, `h`) or an expression of type `Duration`, at least a
+/// millisecond. Each call is a message of the actor to itself and stands in the mailbox like any other; at most one of
+/// them waits there. The method takes no parameters besides `&mut Ctx<Self>`, and is a message for others too if it is visible.
+///
+/// `#[every(PERIOD, missed = POLICY)]` says what becomes of calls whose time passes while one waits in the mailbox, or
+/// while the shard is held up:
+///
+/// | policy | missed calls | later ones |
+/// |---|---|---|
+/// | `skip`, the default | are left out | keep to the grid |
+/// | `burst` | are made up for, one after the other | keep to the grid |
+/// | `delay` | are left out | come one period after the late one |
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use greenroom::prelude::*;
+///
+/// #[derive(Default)]
+/// struct Cache {
+///     age: u32,
+/// }
+///
+/// #[actor]
+/// impl Cache {
+///     const SWEEP: Duration = Duration::from_secs(60);
+///
+///     pub fn age(&self) -> u32 {
+///         self.age
+///     }
+///
+///     #[every(5ms, missed = burst)]
+///     fn grow_older(&mut self) {
+///         self.age += 1;
+///     }
+///
+///     #[every(Self::SWEEP)]
+///     async fn sweep(&mut self, _: &mut Ctx<Self>) {
+///         self.age = 0;
+///     }
+/// }
+///
+/// let system = System::start(1)?;
+/// system.block_on(async {
+///     let cache = system.spawn_on(0, Cache::default).await?;
+///     while cache.age().await? == 0 {}
+///     Ok::<(), greenroom::Error>(())
+/// })?;
+/// # Ok::<(), greenroom::Error>(())
+/// ```
+#[proc_macro_attribute]
+pub fn every(args: TokenStream, item: TokenStream) -> TokenStream {
+    outside("every", args, item)
+}
+
 /// `#[actor]` takes the markers of its own block away, so a marker that is expanded is misplaced.
 fn outside(marker: &str, _: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
@@ -288,6 +347,7 @@ fn model(options: Options, raw: &mut RawImpl, errors: &mut Errors) -> Option<Act
         name,
         messages: Vec::new(),
         hooks: Vec::new(),
+        timers: Vec::new(),
         refused: Vec::new(),
     };
     for (item, role) in raw.items.iter().zip(roles) {
@@ -311,6 +371,16 @@ fn add_method(item: &RawItem, role: Role, actor: &mut ActorDef, errors: &mut Err
             let is_visible = !matches!(raw.vis, Visibility::Inherited);
             if is_visible && raw.sig.receiver().is_some() {
                 add_message(&Method::new(item, raw, None), actor, errors);
+            }
+        }
+        Role::Every(period) => {
+            let method = Method::new(item, raw, Some(roles::MessageOptions::default()));
+            let before = errors.count();
+            check::timer(&method, errors);
+            let is_sound = errors.count() == before;
+            add_message(&method, actor, errors);
+            if is_sound && errors.count() == before {
+                actor.timers.push(method.to_timer(*period));
             }
         }
         Role::On(event) => {

@@ -57,7 +57,7 @@ pub(crate) fn option_without_value(name: &str) -> String {
 // The markers on methods.
 
 pub(crate) const TWO_ROLES: &str =
-    "a method has one role: keep only one of `#[message]`, `#[skip]`, `#[on(..)]`";
+    "a method has one role: keep only one of `#[message]`, `#[every(..)]`, `#[skip]`, `#[on(..)]`";
 pub(crate) const SKIP_ARGUMENTS: &str = "`#[skip]` takes no arguments";
 pub(crate) const ON_WITHOUT_EVENT: &str =
     "`#[on(..)]` names one event: write `#[on(started)]` or `#[on(stopping)]`";
@@ -93,6 +93,33 @@ pub(crate) fn marker_on_other_item(marker: &str) -> String {
 
 pub(crate) fn marker_outside(marker: &str) -> String {
     format!("`#[{marker}]` is only meaningful on a method inside an `#[actor] impl` block")
+}
+
+pub(crate) const EVERY_WITHOUT_PERIOD: &str = "`#[every(..)]` needs a period: write \
+     `#[every(100ms)]` or `#[every(Duration::from_secs(5))]`";
+pub(crate) const EVERY_NOT_A_PERIOD: &str =
+    "a period is a number with a unit, such as `100ms`, or an expression of type `Duration`";
+pub(crate) const EVERY_TOO_LONG: &str = "this period is longer than 584 years";
+pub(crate) const EVERY_TOO_SHORT: &str = "the shortest period is 1ms, the resolution of timers";
+pub(crate) const EVERY_OPTION: &str =
+    "the only option of `#[every(..)]` is `missed = skip`, `missed = burst` or `missed = delay`";
+pub(crate) const EVERY_WITH_SELF: &str = "the period is known before there is an actor: for one \
+     that depends on its state call `ctx.every(..)` in an `#[on(started)]` hook";
+pub(crate) const EVERY_PARAMETER: &str =
+    "a method that is called by a timer takes no parameters besides `&mut Ctx<Self>`";
+
+pub(crate) fn every_without_unit(number: &str) -> String {
+    format!("a period needs a unit: write `{number}ms`, or `us`, `s`, `min`, `h`")
+}
+
+pub(crate) fn unknown_missed(found: &str, nearest: Option<&str>, known: &[&str]) -> String {
+    let known = known.join(", ");
+    match nearest {
+        Some(nearest) => {
+            format!("unknown policy `{found}`; did you mean `{nearest}`? (policies: {known})")
+        }
+        None => format!("unknown policy `{found}` (policies: {known})"),
+    }
 }
 
 // What a message may be.

@@ -12,6 +12,7 @@ use syn::{
 };
 
 use crate::args::Options;
+use crate::every::Period;
 use crate::hygiene::{self, Place};
 use crate::messages;
 use crate::parse::{RawFn, RawItem};
@@ -29,6 +30,7 @@ pub(crate) struct ActorDef {
     pub(crate) name: Ident,
     pub(crate) messages: Vec<Message>,
     pub(crate) hooks: Vec<Hook>,
+    pub(crate) timers: Vec<Timer>,
     /// Messages that broke a rule, but whose calls can still be typed.
     pub(crate) refused: Vec<RefusedMessage>,
 }
@@ -84,6 +86,13 @@ pub(crate) struct Hook {
     pub(crate) contexts: Vec<Place>,
     /// Where an unsuitable return type is reported.
     pub(crate) returns: Place,
+}
+
+/// A message that the actor sends to itself again and again.
+pub(crate) struct Timer {
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) name: Ident,
+    pub(crate) period: Period,
 }
 
 /// A message that broke a rule, seen from its callers.
@@ -242,6 +251,15 @@ impl<'a> Method<'a> {
             name: self.sig.ident.clone(),
             arguments: self.params.iter().filter(is_argument).count(),
             answer: self.answer(actor),
+        }
+    }
+
+    /// The timer of a message that obeys every rule.
+    pub(crate) fn to_timer(&self, period: Period) -> Timer {
+        Timer {
+            attrs: self.owned_attrs(),
+            name: self.sig.ident.clone(),
+            period,
         }
     }
 

@@ -9,6 +9,8 @@ use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::{Attribute, Ident, Meta, Path, Token};
 
+use crate::every::{self, Period};
+
 use crate::args::Options;
 use crate::attrs;
 use crate::errors::Errors;
@@ -16,13 +18,14 @@ use crate::parse::RawItem;
 use crate::{hygiene, messages};
 
 /// What a method is for.
-#[derive(Clone, Copy)]
 pub(crate) enum Role {
     /// Nothing was said: visible methods with a receiver are messages.
     Unmarked,
     Message(MessageOptions),
     Skip,
     On(Event),
+    /// A message that the actor sends to itself again and again.
+    Every(Box<Period>),
     /// The marker was wrong, so nobody knows: the method is left alone.
     Mistaken,
 }
@@ -69,7 +72,7 @@ impl Event {
     }
 }
 
-const MARKERS: &[&str] = &["message", "skip", "on"];
+const MARKERS: &[&str] = &["every", "message", "skip", "on"];
 const MESSAGE_OPTIONS: &[&str] = &["local", "plain", "result"];
 
 /// Takes the markers of an item and says which role they give it.
@@ -137,6 +140,10 @@ fn read(marker: &Attribute, errors: &mut Errors) -> Role {
     match last_name(marker.path()).as_str() {
         "message" => message(marker, errors),
         "skip" => skip(marker, errors),
+        "every" => match every::read(marker, errors) {
+            Some(period) => Role::Every(Box::new(period)),
+            None => Role::Mistaken,
+        },
         _ => on(marker, errors),
     }
 }
@@ -206,7 +213,7 @@ fn message(marker: &Attribute, errors: &mut Errors) -> Role {
 }
 
 /// The tokens of `#[marker(..)]`; `None` for every other form.
-fn arguments(marker: &Attribute) -> Option<TokenStream> {
+pub(crate) fn arguments(marker: &Attribute) -> Option<TokenStream> {
     match &marker.meta {
         Meta::List(list) => Some(list.tokens.clone()),
         _ => None,

@@ -1,8 +1,9 @@
 //! What an actor is to the framework.
 
-use crate::address::{FromPort, Port};
+use crate::address::FromPort;
 use crate::context::Ctx;
 use crate::error::StartFailure;
+use crate::way::Way;
 
 /// A type whose methods are messages. Implemented by `#[actor]`, never by hand.
 #[diagnostic::on_unimplemented(
@@ -15,7 +16,7 @@ pub trait Actor: Sized + 'static {
     /// All messages.
     type LocalMsg: From<Self::Msg> + 'static;
     /// The calls, generic over the way to the actor.
-    type Client<P: Port<Actor = Self>>: FromPort<P>;
+    type Client<W: Way<Actor = Self>>: FromPort<W>;
     /// What the actor is called in errors.
     const NAME: &'static str;
     /// How many messages its mailbox holds.
@@ -42,6 +43,12 @@ pub trait Actor: Sized + 'static {
     fn started(&mut self, ctx: &mut Ctx<Self>) -> impl Future<Output = Result<(), StartFailure>> {
         let _ = ctx;
         std::future::ready(Ok(()))
+    }
+
+    /// Begins the timers of `#[every(..)]`.
+    #[doc(hidden)]
+    fn begin_timers(ctx: &mut Ctx<Self>) {
+        let _ = ctx;
     }
 
     /// The `#[on(stopping)]` hook.

@@ -13,6 +13,7 @@ use crate::actor::Actor;
 use crate::error::CallSite;
 use crate::mailbox::{FromOutside, Mailbox, Parcel};
 use crate::reply::{Answer, Reply};
+use crate::way::Way;
 
 /// The name of an actor: 16 bytes, `Copy`, `Send`, `Sync`, good on every thread.
 ///
@@ -162,13 +163,8 @@ impl<A: Actor, P: Direct<Actor = A>> fmt::Debug for Addr<A, P> {
     }
 }
 
-/// The way a call takes. Sealed: [`Remote`] and [`Here`] are the two there are.
-pub trait Port: Copy + sealed::Sealed {
-    /// The actor at the end of the way.
-    type Actor: Actor;
-    /// What travels on it.
-    type Env: From<<Self::Actor as Actor>::Msg>;
-
+/// The way a message takes. Sealed: [`Remote`] and [`Here`] are those to one certain actor.
+pub trait Port: Way {
     /// What errors say of a call on this way.
     #[doc(hidden)]
     fn site(self, method: &'static str) -> CallSite;
@@ -265,15 +261,18 @@ pub(crate) mod sealed {
     pub trait Sealed {}
     impl<A: super::Actor> Sealed for super::Remote<A> {}
     impl<A: super::Actor> Sealed for super::Here<A> {}
+    impl<A: super::Actor> Sealed for crate::errand::After<A> {}
+    impl<A: super::Actor> Sealed for crate::errand::Every<A> {}
+    impl<A: super::Actor> Sealed for crate::errand::Compose<A> {}
 }
 
-/// A port that reaches the actor's own shard only.
+/// A way that does not leave the actor's own shard.
 #[diagnostic::on_unimplemented(
     message = "this message can only be sent from the actor's own shard",
     label = "`#[message(local)]` needs a same-shard `Local<_>` handle",
     note = "`Addr::local(addr)` returns one when the actor lives on the current shard"
 )]
-pub trait SameShard: Port<Env = <<Self as Port>::Actor as Actor>::LocalMsg> {}
+pub trait SameShard: Way<Env = <<Self as Way>::Actor as Actor>::LocalMsg> {}
 
 impl<A: Actor> SameShard for Here<A> {}
 
@@ -456,9 +455,6 @@ pub(crate) fn refused(refusal: Refusal) -> Refused {
 }
 
 impl<A: Actor> Port for Remote<A> {
-    type Actor = A;
-    type Env = A::Msg;
-
     #[cold]
     fn site(self, method: &'static str) -> CallSite {
         CallSite::of(self.id, method)
@@ -536,9 +532,6 @@ impl<A: Actor> Port for Remote<A> {
 }
 
 impl<A: Actor> Port for Here<A> {
-    type Actor = A;
-    type Env = A::LocalMsg;
-
     #[cold]
     fn site(self, method: &'static str) -> CallSite {
         CallSite::of(self.id, method)

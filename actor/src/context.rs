@@ -51,6 +51,10 @@ impl<A: Actor> Ctx<A> {
         }
     }
 
+    pub(crate) fn id(&self) -> ResidentId<Mailbox<A>> {
+        self.id
+    }
+
     /// The actor's own address.
     #[must_use]
     pub fn addr(&self) -> Addr<A> {

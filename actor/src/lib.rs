@@ -52,6 +52,7 @@ mod bulk;
 mod call;
 mod context;
 mod crowd;
+mod errand;
 mod error;
 mod fate;
 mod keyed;
@@ -64,6 +65,7 @@ mod registry;
 mod reply;
 mod start_all;
 mod system;
+mod way;
 
 #[doc(hidden)]
 #[path = "rt.rs"]
@@ -78,6 +80,8 @@ pub use crate::bulk::{
 pub use crate::call::{Ask, Call, Tell};
 pub use crate::context::Ctx;
 pub use crate::crowd::{Broadcast, CrowdError, Group, News, PublishWhenRoom, Subscription, Topic};
+pub use crate::errand::{After, Compose, Composed, Errand, Every, Forward};
+// What a call becomes on each way.
 pub use crate::error::{
     CallError, CallSite, Error, HandlerRan, SendError, SpawnError, StartFailure, Timeout,
 };
@@ -89,7 +93,8 @@ pub use crate::pool::{Leased, Pool, Worker};
 pub use crate::registry::Counts;
 pub use crate::reply::Reply;
 pub use crate::system::{Builder, Handle, Killed, ShutdownReport, System, spawn};
-pub use greenroom_macros::{actor, message, on, skip};
+pub use crate::way::{Suits, Way};
+pub use greenroom_macros::{actor, every, message, on, skip};
 /// The runtime below: tasks, timers, sockets.
 pub use greenroom_runtime as runtime;
 pub use greenroom_runtime::mesh::CrossShard;
@@ -98,6 +103,6 @@ pub use greenroom_runtime::{ShardId, StartError};
 /// What a file with actors needs.
 pub mod prelude {
     pub use crate::{
-        Addr, CallError, Ctx, Keyed, Local, Reply, Sharded, System, actor, message, on, skip,
+        Addr, CallError, Ctx, Keyed, Local, Reply, Sharded, System, actor, every, message, on, skip,
     };
 }

@@ -4,14 +4,17 @@ use greenroom_runtime::mesh;
 
 pub use ::core;
 pub use greenroom_runtime::mesh::CrossShard;
+pub use greenroom_runtime::time::MissedTicks;
 
 pub use crate::actor::Actor;
 pub use crate::address::{FromPort, Outside, Place, Port, Refused, SameShard};
 pub use crate::call::{Answers, Call, Flat, IsResult, Method, Plain, ReplyMode};
 pub use crate::context::Ctx;
+pub use crate::errand::Every;
 pub use crate::error::StartFailure;
 pub use crate::mailbox::{Mailbox, Parcel};
 pub use crate::reply::Reply;
+pub use crate::way::{Suits, Way};
 
 use crate::registry::Registry;
 
@@ -19,11 +22,11 @@ use crate::registry::Registry;
 #[derive(Debug)]
 pub enum Unmade {}
 
-impl<P: Port, M: ReplyMode, A> Method<P, M, A> for Unmade {
+impl<W: Way, M: ReplyMode, A> Method<W, M, A> for Unmade {
     const NAME: &'static str = "";
     const ANSWERS_AT_ONCE: bool = false;
 
-    fn build(_: A, _: Reply<M::Reply>) -> P::Env {
+    fn build(_: A, _: Reply<M::Reply>) -> W::Env {
         unreachable!("what broke a rule does not compile")
     }
 }
@@ -74,6 +77,15 @@ pub fn answer_flat<A: Actor, R: IsResult>(reply: Reply<R>, value: R, ctx: &mut C
         Registry::with(Registry::count_told_error);
     }
     reply.send(value);
+}
+
+/// The client of an `#[every(..)]` timer.
+pub fn every<A: Actor>(
+    ctx: &mut Ctx<A>,
+    period: core::time::Duration,
+    missed: MissedTicks,
+) -> A::Client<Every<A>> {
+    ctx.every_with(period, missed)
 }
 
 /// The context, as the type the handler names.

@@ -27,7 +27,7 @@ pub(super) fn expand(actor: &ActorDef, names: &Names) -> TokenStream {
         .map(|message| method(message, actor, names));
     quote_spanned! {hygiene::generated()=>
         #handle
-        impl<#(#parameters,)* __P: __rt::Port<Actor = #ty>> #client<__P> #bounds {
+        impl<#(#parameters,)* __P: __rt::Way<Actor = #ty>> #client<__P> #bounds {
             #(#calls)*
             #(#refused)*
         }
@@ -41,7 +41,7 @@ fn handle(client: &Ident) -> TokenStream {
         pub struct #client<__P>(__P);
 
         #[automatically_derived]
-        impl<__P: __rt::Port> __rt::core::clone::Clone for #client<__P> {
+        impl<__P: __rt::Way> __rt::core::clone::Clone for #client<__P> {
             #[inline]
             fn clone(&self) -> Self {
                 *self
@@ -49,10 +49,10 @@ fn handle(client: &Ident) -> TokenStream {
         }
 
         #[automatically_derived]
-        impl<__P: __rt::Port> __rt::core::marker::Copy for #client<__P> {}
+        impl<__P: __rt::Way> __rt::core::marker::Copy for #client<__P> {}
 
         #[automatically_derived]
-        impl<__P: __rt::Port> __rt::FromPort<__P> for #client<__P> {
+        impl<__P: __rt::Way> __rt::FromPort<__P> for #client<__P> {
             #[inline]
             fn from_port(port: __P) -> Self {
                 Self(port)
@@ -79,22 +79,32 @@ fn call(message: &Message) -> TokenStream {
     let mode = mode(&message.answer);
     let tuple = argument_types(message);
     let marker = marker(message);
-    let returned = quote_spanned!(blamed=> __rt::Call<__P, #mode, #tuple, #marker>);
-    let same_shard = message
-        .is_local
-        .then(|| quote_spanned!(hygiene::generated()=> where __P: __rt::SameShard,));
+    let types_of_call = quote_spanned!(blamed=> ::<#mode, #tuple, #marker>);
+    let returned = quote_spanned!(blamed=> <__P as __rt::Way>::Call #types_of_call);
+    let bounds = bounds(message);
     let place = message.answer.place;
     let parts = quote_spanned! {hygiene::generated()=> self.0, (#(#arguments,)*) };
-    let made = place.call(place.runtime_path(&["Call", "new"]), parts);
+    let mut function = place.runtime_path(&["Way", "call"]);
+    function.extend(types_of_call);
+    let made = place.call(function, parts);
     quote_spanned! {hygiene::generated()=>
         #attrs
         #[inline]
         #vis fn #name(&self, #(#arguments: #types),*) -> #returned
-        #same_shard
+        where #bounds
         {
             #made
         }
     }
+}
+
+/// What a call asks of the way it takes.
+fn bounds(message: &Message) -> TokenStream {
+    let tuple = argument_types(message);
+    let same_shard = message
+        .is_local
+        .then(|| quote_spanned!(hygiene::generated()=> __P: __rt::SameShard,));
+    quote_spanned!(hygiene::generated()=> #same_shard #tuple: __rt::Suits<__P>)
 }
 
 /// How the handler answers, at the place where the user wrote the type of the reply.
@@ -131,7 +141,7 @@ fn method(message: &Message, actor: &ActorDef, names: &Names) -> TokenStream {
     let port = if message.is_local {
         quote_spanned!(hygiene::generated()=> __rt::SameShard<Actor = #ty>)
     } else {
-        quote_spanned!(hygiene::generated()=> __rt::Port<Actor = #ty>)
+        quote_spanned!(hygiene::generated()=> __rt::Way<Actor = #ty>)
     };
     let mode = mode(&message.answer);
     let arguments = argument_types(message);
@@ -145,7 +155,7 @@ fn method(message: &Message, actor: &ActorDef, names: &Names) -> TokenStream {
             const NAME: &'static __rt::core::primitive::str = #name;
             const ANSWERS_AT_ONCE: __rt::core::primitive::bool = #answers_at_once;
             #[inline]
-            fn build(args: #arguments, reply: __rt::Reply<#reply>) -> <__P as __rt::Port>::Env {
+            fn build(args: #arguments, reply: __rt::Reply<#reply>) -> <__P as __rt::Way>::Env {
                 #build
             }
         }
@@ -200,7 +210,7 @@ fn refused_call(message: &RefusedMessage) -> TokenStream {
         .collect();
     let mode = mode(&message.answer);
     let blamed = hygiene::blamed_on(message.answer.place.first);
-    let returned = quote_spanned!(blamed=> __rt::Call<__P, #mode, (), __rt::Unmade>);
+    let returned = quote_spanned!(blamed=> <__P as __rt::Way>::Call<#mode, (), __rt::Unmade>);
     quote_spanned! {hygiene::generated()=>
         #attrs
         #vis fn #name<#(#types),*>(&self, #(_: #types),*) -> #returned {

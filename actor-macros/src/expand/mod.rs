@@ -7,12 +7,14 @@
 //! * `enums.rs`: the messages of the actor, one variant each;
 //! * `client.rs`: the calls, one method for each message;
 //! * `dispatch.rs`: from a variant to the handler;
-//! * `hooks.rs`: from the events of an actor's life to its hooks.
+//! * `hooks.rs`: from the events of an actor's life to its hooks;
+//! * `timers.rs`: what an actor sends to itself again and again.
 
 mod client;
 mod dispatch;
 mod enums;
 mod hooks;
+mod timers;
 
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
@@ -131,16 +133,18 @@ fn implementation(actor: &ActorDef, names: &Names) -> TokenStream {
     });
     let dispatch = dispatch::expand(actor, names);
     let hooks = hooks::expand(actor);
+    let timers = timers::expand(actor);
     quote_spanned! {hygiene::generated()=>
         #[automatically_derived]
         impl #parameters __rt::Actor for #ty #bounds {
             type Msg = #message #arguments;
             type LocalMsg = #local_message #arguments;
-            type Client<__P: __rt::Port<Actor = Self>> = #client<__P>;
+            type Client<__P: __rt::Way<Actor = Self>> = #client<__P>;
             const NAME: &'static __rt::core::primitive::str = #name;
             #mailbox
             #dispatch
             #hooks
+            #timers
         }
     }
 }

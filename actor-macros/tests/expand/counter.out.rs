@@ -55,16 +55,16 @@ const _: () = {
     }
     pub struct __CounterClient<__P>(__P);
     #[automatically_derived]
-    impl<__P: __rt::Port> __rt::core::clone::Clone for __CounterClient<__P> {
+    impl<__P: __rt::Way> __rt::core::clone::Clone for __CounterClient<__P> {
         #[inline]
         fn clone(&self) -> Self {
             *self
         }
     }
     #[automatically_derived]
-    impl<__P: __rt::Port> __rt::core::marker::Copy for __CounterClient<__P> {}
+    impl<__P: __rt::Way> __rt::core::marker::Copy for __CounterClient<__P> {}
     #[automatically_derived]
-    impl<__P: __rt::Port> __rt::FromPort<__P> for __CounterClient<__P> {
+    impl<__P: __rt::Way> __rt::FromPort<__P> for __CounterClient<__P> {
         #[inline]
         fn from_port(port: __P) -> Self {
             Self(port)
@@ -74,36 +74,43 @@ const _: () = {
             self.0
         }
     }
-    impl<__P: __rt::Port<Actor = Counter>> __CounterClient<__P> {
+    impl<__P: __rt::Way<Actor = Counter>> __CounterClient<__P> {
         #[doc = " Adds `by` and returns the new total."]
         #[inline]
-        pub fn add(&self, by: u64) -> __rt::Call<__P, __rt::Plain<u64>, (u64,), __call_add> {
-            __rt::Call::new(self.0, (by,))
+        pub fn add(&self, by: u64) -> <__P as __rt::Way>::Call<__rt::Plain<u64>, (u64,), __call_add>
+        where
+            (u64,): __rt::Suits<__P>,
+        {
+            __rt::Way::call::<__rt::Plain<u64>, (u64,), __call_add>(self.0, (by,))
         }
         #[inline]
         pub fn take(
             &self,
             by: u64,
-        ) -> __rt::Call<__P, __rt::Flat<Result<u64, String>>, (u64,), __call_take> {
-            __rt::Call::new(self.0, (by,))
+        ) -> <__P as __rt::Way>::Call<__rt::Flat<Result<u64, String>>, (u64,), __call_take>
+        where
+            (u64,): __rt::Suits<__P>,
+        {
+            __rt::Way::call::<__rt::Flat<Result<u64, String>>, (u64,), __call_take>(self.0, (by,))
         }
         #[inline]
         pub fn tag(
             &self,
             tag: Rc<str>,
-        ) -> __rt::Call<__P, __rt::Plain<usize>, (Rc<str>,), __call_tag>
+        ) -> <__P as __rt::Way>::Call<__rt::Plain<usize>, (Rc<str>,), __call_tag>
         where
             __P: __rt::SameShard,
+            (Rc<str>,): __rt::Suits<__P>,
         {
-            __rt::Call::new(self.0, (tag,))
+            __rt::Way::call::<__rt::Plain<usize>, (Rc<str>,), __call_tag>(self.0, (tag,))
         }
     }
     pub enum __call_add {}
-    impl<__P: __rt::Port<Actor = Counter>> __rt::Method<__P, __rt::Plain<u64>, (u64,)> for __call_add {
+    impl<__P: __rt::Way<Actor = Counter>> __rt::Method<__P, __rt::Plain<u64>, (u64,)> for __call_add {
         const NAME: &'static __rt::core::primitive::str = "add";
         const ANSWERS_AT_ONCE: __rt::core::primitive::bool = true;
         #[inline]
-        fn build(args: (u64,), reply: __rt::Reply<u64>) -> <__P as __rt::Port>::Env {
+        fn build(args: (u64,), reply: __rt::Reply<u64>) -> <__P as __rt::Way>::Env {
             let reply = (reply,);
             __rt::core::convert::From::from(__CounterMsg::add(
                 __rt::Cross::new(args.0),
@@ -112,16 +119,13 @@ const _: () = {
         }
     }
     pub enum __call_take {}
-    impl<__P: __rt::Port<Actor = Counter>>
-        __rt::Method<__P, __rt::Flat<Result<u64, String>>, (u64,)> for __call_take
+    impl<__P: __rt::Way<Actor = Counter>> __rt::Method<__P, __rt::Flat<Result<u64, String>>, (u64,)>
+        for __call_take
     {
         const NAME: &'static __rt::core::primitive::str = "take";
         const ANSWERS_AT_ONCE: __rt::core::primitive::bool = false;
         #[inline]
-        fn build(
-            args: (u64,),
-            reply: __rt::Reply<Result<u64, String>>,
-        ) -> <__P as __rt::Port>::Env {
+        fn build(args: (u64,), reply: __rt::Reply<Result<u64, String>>) -> <__P as __rt::Way>::Env {
             let reply = (reply,);
             __rt::core::convert::From::from(__CounterMsg::take(
                 __rt::Cross::new(args.0),
@@ -136,7 +140,7 @@ const _: () = {
         const NAME: &'static __rt::core::primitive::str = "tag";
         const ANSWERS_AT_ONCE: __rt::core::primitive::bool = false;
         #[inline]
-        fn build(args: (Rc<str>,), reply: __rt::Reply<usize>) -> <__P as __rt::Port>::Env {
+        fn build(args: (Rc<str>,), reply: __rt::Reply<usize>) -> <__P as __rt::Way>::Env {
             __CounterLocalMsg::tag(args.0, reply)
         }
     }
@@ -144,7 +148,7 @@ const _: () = {
     impl __rt::Actor for Counter {
         type Msg = __CounterMsg;
         type LocalMsg = __CounterLocalMsg;
-        type Client<__P: __rt::Port<Actor = Self>> = __CounterClient<__P>;
+        type Client<__P: __rt::Way<Actor = Self>> = __CounterClient<__P>;
         const NAME: &'static __rt::core::primitive::str = "Counter";
         const MAILBOX: __rt::core::primitive::usize = 64;
         #[inline]

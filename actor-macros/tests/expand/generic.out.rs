@@ -45,16 +45,16 @@ const _: () = {
     }
     pub struct __CacheClient<__P>(__P);
     #[automatically_derived]
-    impl<__P: __rt::Port> __rt::core::clone::Clone for __CacheClient<__P> {
+    impl<__P: __rt::Way> __rt::core::clone::Clone for __CacheClient<__P> {
         #[inline]
         fn clone(&self) -> Self {
             *self
         }
     }
     #[automatically_derived]
-    impl<__P: __rt::Port> __rt::core::marker::Copy for __CacheClient<__P> {}
+    impl<__P: __rt::Way> __rt::core::marker::Copy for __CacheClient<__P> {}
     #[automatically_derived]
-    impl<__P: __rt::Port> __rt::FromPort<__P> for __CacheClient<__P> {
+    impl<__P: __rt::Way> __rt::FromPort<__P> for __CacheClient<__P> {
         #[inline]
         fn from_port(port: __P) -> Self {
             Self(port)
@@ -64,7 +64,7 @@ const _: () = {
             self.0
         }
     }
-    impl<K: Send, const N: usize, __P: __rt::Port<Actor = Cache<K, N>>> __CacheClient<__P>
+    impl<K: Send, const N: usize, __P: __rt::Way<Actor = Cache<K, N>>> __CacheClient<__P>
     where
         K: PartialEq<Cache<K, N>>,
         K: 'static,
@@ -74,19 +74,25 @@ const _: () = {
         pub(crate) fn fill(
             &self,
             arg0: ([K; N], [u8; <Cache<K, N>>::EXTRA]),
-        ) -> __rt::Call<
-            __P,
+        ) -> <__P as __rt::Way>::Call<
             __rt::Plain<Cache<K, N>>,
             (([K; N], [u8; <Cache<K, N>>::EXTRA]),),
             __call_fill,
-        > {
-            __rt::Call::new(self.0, (arg0,))
+        >
+        where
+            (([K; N], [u8; <Cache<K, N>>::EXTRA]),): __rt::Suits<__P>,
+        {
+            __rt::Way::call::<
+                __rt::Plain<Cache<K, N>>,
+                (([K; N], [u8; <Cache<K, N>>::EXTRA]),),
+                __call_fill,
+            >(self.0, (arg0,))
         }
     }
     #[cfg(feature = "array")]
     pub enum __call_fill {}
     #[cfg(feature = "array")]
-    impl<K: Send, const N: usize, __P: __rt::Port<Actor = Cache<K, N>>>
+    impl<K: Send, const N: usize, __P: __rt::Way<Actor = Cache<K, N>>>
         __rt::Method<__P, __rt::Plain<Cache<K, N>>, (([K; N], [u8; <Cache<K, N>>::EXTRA]),)>
         for __call_fill
     where
@@ -99,7 +105,7 @@ const _: () = {
         fn build(
             args: (([K; N], [u8; <Cache<K, N>>::EXTRA]),),
             reply: __rt::Reply<Cache<K, N>>,
-        ) -> <__P as __rt::Port>::Env {
+        ) -> <__P as __rt::Way>::Env {
             let reply = (reply,);
             __rt::core::convert::From::from(__CacheMsg::fill(
                 __rt::Cross::new(args.0),
@@ -115,7 +121,7 @@ const _: () = {
     {
         type Msg = __CacheMsg<K, N>;
         type LocalMsg = __CacheMsg<K, N>;
-        type Client<__P: __rt::Port<Actor = Self>> = __CacheClient<__P>;
+        type Client<__P: __rt::Way<Actor = Self>> = __CacheClient<__P>;
         const NAME: &'static __rt::core::primitive::str = "cache";
         #[inline]
         fn dispatch_now(

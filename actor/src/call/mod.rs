@@ -18,9 +18,10 @@ use crate::actor::Actor;
 use crate::address::{Port, Refused};
 use crate::error::{CallError, SendError};
 use crate::reply::Reply;
+use crate::way::Way;
 
 /// One message of an actor, as its calls are made. Implemented by generated code for a marker type of the method.
-pub trait Method<P: Port, M: ReplyMode, A> {
+pub trait Method<W: Way, M: ReplyMode, A> {
     /// The method's name.
     const NAME: &'static str;
 
@@ -28,7 +29,7 @@ pub trait Method<P: Port, M: ReplyMode, A> {
     const ANSWERS_AT_ONCE: bool;
 
     /// The message of these arguments.
-    fn build(args: A, reply: Reply<M::Reply>) -> P::Env;
+    fn build(args: A, reply: Reply<M::Reply>) -> W::Env;
 }
 
 /// How a handler answers.
@@ -162,10 +163,8 @@ pub struct Call<P: Port, M: ReplyMode, A, B> {
 }
 
 impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Call<P, M, A, B> {
-    /// For generated code.
-    #[doc(hidden)]
     #[inline]
-    pub fn new(port: P, args: A) -> Self {
+    pub(crate) fn new(port: P, args: A) -> Self {
         Self {
             port,
             args,

@@ -12,8 +12,10 @@ use super::keeper::{Keeper, Parcel, flow_of};
 use super::outside::Arrival;
 use crate::actor::Actor;
 use crate::address::{Addr, Job, Outside, Place, Port, Refused, sealed};
+use crate::call::{Call, Method, ReplyMode};
 use crate::error::CallSite;
 use crate::reply::{Answer, Reply};
+use crate::way::{Suits, Way};
 
 /// What stands for the instance of a key: called like an address.
 ///
@@ -80,7 +82,7 @@ where
     }
 }
 
-impl<K, Q, A> Port for ByKey<'_, K, Q, A>
+impl<K, Q, A> Way for ByKey<'_, K, Q, A>
 where
     K: Borrow<Q> + Hash + Eq + Send + 'static,
     Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
@@ -88,7 +90,22 @@ where
 {
     type Actor = A;
     type Env = A::Msg;
+    type Call<M: ReplyMode, Args, B> = Call<Self, M, Args, B>;
 
+    fn call<M: ReplyMode, Args: Suits<Self>, B: Method<Self, M, Args>>(
+        self,
+        args: Args,
+    ) -> Call<Self, M, Args, B> {
+        Call::new(self, args)
+    }
+}
+
+impl<K, Q, A> Port for ByKey<'_, K, Q, A>
+where
+    K: Borrow<Q> + Hash + Eq + Send + 'static,
+    Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    A: Actor,
+{
     #[cold]
     fn site(self, method: &'static str) -> CallSite {
         CallSite {

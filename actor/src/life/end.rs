@@ -18,9 +18,10 @@ pub(super) struct End<A: Actor> {
 
 impl<A: Actor> Drop for End<A> {
     fn drop(&mut self) {
+        let lost = self.mailbox.end_errands();
         self.mailbox.drop_actor();
         fate::set(None);
-        let undelivered = self.mailbox.close();
+        let undelivered = lost + self.mailbox.close();
         self.registry.count_dead_letters(undelivered);
         mesh::evict(self.mailbox.id());
         self.registry.remove(self.key);

@@ -13,6 +13,7 @@ mod serve;
 pub(crate) use self::border::contain;
 pub(crate) use self::late::start_late;
 
+use std::future::poll_fn;
 use std::pin::pin;
 
 use futures_channel::oneshot;
@@ -55,8 +56,17 @@ async fn live<A: Actor>(started: Option<Started>, end: End<A>) {
     interrupted.armed = false;
 }
 
-/// All of a life, from the start hook to the stopping hook.
+/// All of a life, from the start hook to the stopping hook. Timers that are due come first in each poll.
 async fn run<A: Actor>(end: &End<A>, started: Option<Started>) {
+    let mut life = pin!(run_hooks(end, started));
+    poll_fn(|cx| {
+        end.mailbox.begin_poll(cx.waker());
+        life.as_mut().poll(cx)
+    })
+    .await;
+}
+
+async fn run_hooks<A: Actor>(end: &End<A>, started: Option<Started>) {
     let mailbox = &*end.mailbox;
     if run_start_hook(mailbox, started).await {
         match serve_all(mailbox).await {
@@ -72,7 +82,11 @@ async fn run_start_hook<A: Actor>(mailbox: &Mailbox<A>, started: Option<Started>
     let outcome = {
         let mut state = mailbox.state();
         let mut ctx = Ctx::new(mailbox.id());
-        let hook = pin!(state.started(&mut ctx));
+        let hook = pin!(async {
+            state.started(&mut ctx).await?;
+            A::begin_timers(&mut ctx);
+            Ok(())
+        });
         match Caught::new(mailbox, hook).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(failure)) => Err(SpawnErrorKind::Refused(failure)),

@@ -6,6 +6,7 @@ use std::pin::pin;
 use super::border::Caught;
 use crate::actor::Actor;
 use crate::context::Ctx;
+use crate::errand::Brought;
 use crate::fate;
 use crate::mailbox::{Letter, Mailbox, Verdict};
 
@@ -74,6 +75,15 @@ fn serve_now<A: Actor>(mailbox: &Mailbox<A>, share: &mut usize) -> Served<A> {
         match mailbox.pop() {
             None => return Served::Empty,
             Some(Letter::Stop) => return Served::Stop,
+            Some(Letter::Errand(slot)) => match mailbox.take_errand(slot) {
+                None => {}
+                Some(Brought::Call(call)) => call(&mut actor, &mut ctx),
+                Some(Brought::Message(message)) => {
+                    if let Some(message) = actor.dispatch_now(message, &mut ctx) {
+                        return Served::Awaits(message);
+                    }
+                }
+            },
             Some(Letter::Message(message)) => {
                 if let Some(message) = actor.dispatch_now(message, &mut ctx) {
                     return Served::Awaits(message);

@@ -30,6 +30,7 @@ mod at_once;
 mod belongings;
 mod deliver;
 mod ending;
+mod errands;
 mod flow;
 mod outside;
 mod serve;
@@ -46,10 +47,13 @@ use greenroom_runtime::JoinHandle;
 use greenroom_runtime::mesh::{Flow, Origin, ResidentId, WaitList};
 
 use crate::actor::Actor;
+use crate::errand::Errands;
 
 /// What stands in a mailbox.
 pub(crate) enum Letter<A: Actor> {
     Message(A::LocalMsg),
+    /// Something comes back that the actor has begun itself; what it is lies in this slot of its errands.
+    Errand(u32),
     /// Everything before this is handled, nothing after it.
     Stop,
 }
@@ -121,11 +125,10 @@ pub struct Mailbox<A: Actor> {
     /// Room that comes free is to be made known: to a front of the line that was not called yet, or to a choked shard.
     room_wanted: Cell<bool>,
     /// Senders on this shard that wait for room, and everything else that is seldom used. Made when first needed.
-    rare: OnceCell<Box<Rare>>,
+    rare: OnceCell<Box<Rare<A>>>,
 }
 
-#[derive(Default)]
-struct Rare {
+struct Rare<A: Actor> {
     waiting: WaitList,
     choked: RefCell<Vec<Origin>>,
     watchers: RefCell<Vec<oneshot::Sender<()>>>,
@@ -134,6 +137,21 @@ struct Rare {
     flow: Cell<Option<Flow>>,
     /// Why the actor did not start.
     cause: Cell<Option<Box<str>>>,
+    errands: OnceCell<Rc<Errands<A>>>,
+}
+
+impl<A: Actor> Default for Rare<A> {
+    fn default() -> Self {
+        Self {
+            waiting: WaitList::default(),
+            choked: RefCell::default(),
+            watchers: RefCell::default(),
+            belongings: belongings::Belongings::default(),
+            flow: Cell::default(),
+            cause: Cell::default(),
+            errands: OnceCell::new(),
+        }
+    }
 }
 
 impl<A: Actor> std::fmt::Debug for Mailbox<A> {
@@ -177,7 +195,7 @@ impl<A: Actor> Mailbox<A> {
             .expect("a mailbox is settled before its actor runs")
     }
 
-    fn rare(&self) -> &Rare {
+    fn rare(&self) -> &Rare<A> {
         self.rare.get_or_init(Box::default)
     }
 }

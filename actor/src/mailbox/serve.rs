@@ -32,13 +32,9 @@ impl<A: Actor> Mailbox<A> {
 
     /// Waits until there is a letter.
     pub(crate) async fn filled(&self) {
-        std::future::poll_fn(|cx| {
+        std::future::poll_fn(|_| {
             if !self.queue.borrow().is_empty() {
                 return Poll::Ready(());
-            }
-            if self.waker.get().is_none() {
-                // The task's own waker never changes.
-                drop(self.waker.set(cx.waker().clone()));
             }
             self.activity.set(Activity::Idle);
             self.release_burst();

@@ -1,0 +1,67 @@
+//! The actor's errands, as far as the mailbox has to do with them.
+
+use std::rc::Rc;
+use std::task::Waker;
+
+use super::{Letter, Mailbox, Phase, Verdict};
+use crate::actor::Actor;
+use crate::errand::{Brought, Errands};
+use crate::fate::PanicReport;
+
+impl<A: Actor> Mailbox<A> {
+    /// The table of errands, made when first needed.
+    pub(crate) fn errands(&self) -> &Rc<Errands<A>> {
+        self.rare().errands.get_or_init(|| Rc::new(Errands::new()))
+    }
+
+    #[inline]
+    fn errands_begun(&self) -> Option<&Rc<Errands<A>>> {
+        self.rare.get()?.errands.get()
+    }
+
+    /// The first thing in each poll of the actor's task: timers that are due are put into the queue.
+    #[inline]
+    pub(crate) fn begin_poll(&self, waker: &Waker) {
+        if self.waker.get().is_none() {
+            // The task's own waker never changes.
+            drop(self.waker.set(waker.clone()));
+        }
+        if let Some(errands) = self.errands_begun() {
+            errands.ripen(self);
+        }
+    }
+
+    /// Whom to wake for the actor; `None` before its first poll.
+    pub(crate) fn waker(&self) -> Option<&Waker> {
+        self.waker.get()
+    }
+
+    /// Puts the letter of an errand into the queue, beyond the bound if need be. The mailbox is open.
+    pub(crate) fn push_errand(&self, slot: u32) {
+        debug_assert!(self.is_open(), "an errand came after the stop");
+        self.queue.borrow_mut().push_back(Letter::Errand(slot));
+        self.wake();
+    }
+
+    /// What the letter of an errand brings; `None` if it was cancelled.
+    #[cold]
+    pub(crate) fn take_errand(&self, slot: u32) -> Option<Brought<A>> {
+        self.errands().take(self, slot)
+    }
+
+    /// Ends what this incarnation of the actor has begun. Returns how many items of streams are lost with it.
+    pub(crate) fn end_errands(&self) -> usize {
+        self.errands_begun().map_or(0, |errands| errands.clear())
+    }
+
+    /// Something of the actor's own has panicked, outside of its handlers: it ends after the message it is at.
+    pub(crate) fn fail(&self, report: PanicReport) {
+        drop(report);
+        if self.phase.get() == Phase::Closed {
+            return;
+        }
+        self.verdict
+            .set(self.verdict.get().or(Some(Verdict::Panicked)));
+        self.stop_now();
+    }
+}

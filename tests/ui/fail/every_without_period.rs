@@ -1,0 +1,19 @@
+//! `#[every]` says how often.
+
+use greenroom::prelude::*;
+
+struct Clock;
+
+#[actor]
+impl Clock {
+    #[every]
+    fn one(&self) {}
+
+    #[every()]
+    fn two(&self) {}
+
+    #[every(missed = burst)]
+    fn three(&self) {}
+}
+
+fn main() {}
