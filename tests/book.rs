@@ -15,6 +15,7 @@ pages! {
     first_actor "../book/src/tutorial/first-actor.md"
     asking_and_telling "../book/src/tutorial/asking-and-telling.md"
     failure_and_stopping "../book/src/tutorial/failure-and-stopping.md"
+    supervision "../book/src/tutorial/supervision.md"
     sharding "../book/src/tutorial/sharding.md"
     server "../book/src/tutorial/server.md"
     bulk "../book/src/how-to/bulk.md"

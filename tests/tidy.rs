@@ -84,6 +84,7 @@ runtime/tests/net_hostile.rs: test: sets limits and timers, closes descriptors b
 runtime/tests/support/limits.rs: test: gives up rights
 runtime/tests/support/refusals.rs: test: installs seccomp filters
 tests/allocations.rs: test: counts what the allocator is asked for
+tests/churn/main.rs: test: a counting allocator
 ";
 
 /// Libraries that forbid unsafe code altogether.
@@ -109,6 +110,7 @@ const DEPENDENCIES: [(&str, &[&str]); 3] = [
             "greenroom-runtime",
             "hashbrown",
             "slab",
+            "tracing",
         ],
     ),
     (

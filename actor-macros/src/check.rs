@@ -242,8 +242,8 @@ pub(crate) fn timer(method: &Method<'_>, errors: &mut Errors) {
 pub(crate) fn hook(event: Event, method: &Method<'_>, earlier: &[Hook], errors: &mut Errors) {
     hook_borrows_the_actor(method, errors);
     hook_is_a_plain_fn(method, errors);
-    hook_takes_only_the_context(event, method, errors);
-    stopping_returns_nothing(event, method, errors);
+    hook_takes_what_it_is_told(event, method, errors);
+    hook_returns_nothing(event, method, errors);
     event_is_handled_once(event, method, earlier, errors);
 }
 
@@ -273,11 +273,19 @@ fn hook_is_a_plain_fn(method: &Method<'_>, errors: &mut Errors) {
     }
 }
 
-fn hook_takes_only_the_context(event: Event, method: &Method<'_>, errors: &mut Errors) {
+fn hook_takes_what_it_is_told(event: Event, method: &Method<'_>, errors: &mut Errors) {
     let mut contexts = 0;
+    let mut news = 0;
     for param in &method.params {
         if !matches!(param.kind, ParamKind::Context) {
-            errors.on(param.typed, messages::hook_parameter(event.name()));
+            news += 1;
+            match event.news() {
+                Some(told) if news > 1 => {
+                    errors.on(param.typed, messages::hook_news(event.name(), told));
+                }
+                Some(_) => no_cfg_on_parameter(param, errors),
+                None => errors.on(param.typed, messages::hook_parameter(event.name())),
+            }
             continue;
         }
         contexts += 1;
@@ -286,11 +294,16 @@ fn hook_takes_only_the_context(event: Event, method: &Method<'_>, errors: &mut E
         }
         no_cfg_on_parameter(param, errors);
     }
+    if let (Some(told), 0) = (event.news(), news) {
+        errors.on(&method.sig.ident, messages::hook_news(event.name(), told));
+    }
 }
 
-fn stopping_returns_nothing(event: Event, method: &Method<'_>, errors: &mut Errors) {
-    if let (Event::Stopping, Some(output)) = (event, method.output()) {
-        errors.on(output, messages::STOPPING_RETURNS);
+fn hook_returns_nothing(event: Event, method: &Method<'_>, errors: &mut Errors) {
+    match (event, method.output()) {
+        (_, None) | (Event::Started, _) => {}
+        (Event::Stopping, Some(output)) => errors.on(output, messages::STOPPING_RETURNS),
+        (_, Some(output)) => errors.on(output, messages::hook_returns(event.name())),
     }
 }
 

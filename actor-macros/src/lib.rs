@@ -203,10 +203,14 @@ pub fn skip(args: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// * `#[on(started)]`: before the first message. It may return a `Result`; an error means that the
 ///   actor did not start.
-/// * `#[on(stopping)]`: after the last message.
+/// * `#[on(stopping)]`: after the last message of an actor that stops. Not after a failure or a kill.
+/// * `#[on(down)]`: an actor that this one watches has ended. It takes the `Down`.
+/// * `#[on(child_exit)]`: a child has ended, or failed and is restarted. It takes the `ChildExit`.
+/// * `#[on(error)]`: a handler of this actor returned an error to a message that was told. It takes the
+///   `ToldError`. Without this hook such errors are counted.
 ///
 /// A hook takes `&mut self` and, if it likes, `&mut Ctx<Self>`. It may be `async`, and it is no
-/// message, whatever its visibility.
+/// message, whatever its visibility. The last three come before the messages that wait.
 ///
 /// ```
 /// use greenroom::prelude::*;

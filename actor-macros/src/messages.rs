@@ -60,7 +60,7 @@ pub(crate) const TWO_ROLES: &str =
     "a method has one role: keep only one of `#[message]`, `#[every(..)]`, `#[skip]`, `#[on(..)]`";
 pub(crate) const SKIP_ARGUMENTS: &str = "`#[skip]` takes no arguments";
 pub(crate) const ON_WITHOUT_EVENT: &str =
-    "`#[on(..)]` names one event: write `#[on(started)]` or `#[on(stopping)]`";
+    "`#[on(..)]` names one event, such as `#[on(started)]` or `#[on(stopping)]`";
 pub(crate) const MESSAGE_FORM: &str =
     "write `#[message]`, or `#[message(..)]` with options: local, plain, result";
 pub(crate) const PLAIN_AND_RESULT: &str = "`plain` and `result` exclude each other: a reply is \
@@ -198,6 +198,14 @@ pub(crate) const STOPPING_RETURNS: &str =
 
 pub(crate) fn hook_parameter(event: &str) -> String {
     format!("a `{event}` hook takes no parameters besides `&mut Ctx<Self>`")
+}
+
+pub(crate) fn hook_news(event: &str, told: &str) -> String {
+    format!("a `{event}` hook takes one `{told}`, and `&mut Ctx<Self>` if it likes")
+}
+
+pub(crate) fn hook_returns(event: &str) -> String {
+    format!("a `{event}` hook returns nothing: to fail, call `ctx.fail(..)`")
 }
 
 pub(crate) fn duplicate_event(event: &str, first: &str) -> String {

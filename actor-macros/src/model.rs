@@ -64,6 +64,8 @@ pub(crate) enum Slot {
     Context(Place),
     /// The handle of a deferred reply.
     Reply(Place),
+    /// What a hook is told.
+    News(Place),
 }
 
 /// What the caller gets back.
@@ -82,8 +84,8 @@ pub(crate) struct Hook {
     pub(crate) attrs: Vec<Attribute>,
     pub(crate) name: Ident,
     pub(crate) is_async: bool,
-    /// The places of its context parameters: none or one.
-    pub(crate) contexts: Vec<Place>,
+    /// What it takes, in its order: the context, and what happened.
+    pub(crate) slots: Vec<Slot>,
     /// Where an unsuitable return type is reported.
     pub(crate) returns: Place,
 }
@@ -270,10 +272,13 @@ impl<'a> Method<'a> {
             attrs: self.owned_attrs(),
             name: self.sig.ident.clone(),
             is_async: self.sig.asyncness.is_some(),
-            contexts: self
+            slots: self
                 .params
                 .iter()
-                .map(|param| Place::of(&param.typed.ty))
+                .map(|param| match param.kind {
+                    ParamKind::Context => Slot::Context(Place::of(&param.typed.ty)),
+                    _ => Slot::News(Place::of(&param.typed.ty)),
+                })
                 .collect(),
             returns: self.output().map_or_else(Place::nowhere, Place::of),
         }

@@ -53,22 +53,43 @@ pub(crate) enum Flatten {
 pub(crate) enum Event {
     Started,
     Stopping,
+    Down,
+    ChildExit,
+    Error,
 }
 
 impl Event {
-    const NAMES: &'static [&'static str] = &["started", "stopping"];
+    const ALL: [Self; 5] = [
+        Self::Started,
+        Self::Stopping,
+        Self::Down,
+        Self::ChildExit,
+        Self::Error,
+    ];
+    const NAMES: &'static [&'static str] = &["started", "stopping", "down", "child_exit", "error"];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Started => "started",
             Self::Stopping => "stopping",
+            Self::Down => "down",
+            Self::ChildExit => "child_exit",
+            Self::Error => "error",
+        }
+    }
+
+    /// What its hook is told, by the name of the type; `None` if nothing.
+    pub(crate) fn news(self) -> Option<&'static str> {
+        match self {
+            Self::Started | Self::Stopping => None,
+            Self::Down => Some("Down"),
+            Self::ChildExit => Some("ChildExit"),
+            Self::Error => Some("ToldError"),
         }
     }
 
     fn from_name(name: &str) -> Option<Self> {
-        [Self::Started, Self::Stopping]
-            .into_iter()
-            .find(|event| event.name() == name)
+        Self::ALL.into_iter().find(|event| event.name() == name)
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::address::FromPort;
 use crate::context::Ctx;
 use crate::error::StartFailure;
+use crate::life::{ChildExit, Down, ToldError};
 use crate::way::Way;
 
 /// A type whose methods are messages. Implemented by `#[actor]`, never by hand.
@@ -21,6 +22,20 @@ pub trait Actor: Sized + 'static {
     const NAME: &'static str;
     /// How many messages its mailbox holds.
     const MAILBOX: usize = 256;
+
+    /// Whether it has an `#[on(down)]` hook.
+    #[doc(hidden)]
+    const HEARS_DOWNS: bool = false;
+    /// Whether it has an `#[on(child_exit)]` hook.
+    #[doc(hidden)]
+    const HEARS_CHILD_EXITS: bool = false;
+    /// Whether it has an `#[on(error)]` hook.
+    #[doc(hidden)]
+    const HEARS_ERRORS: bool = false;
+
+    /// The method of a message. A thin pointer: each actor that waits keeps one.
+    #[doc(hidden)]
+    fn method(message: &Self::LocalMsg) -> &'static &'static str;
 
     /// Handles a message whose handler is synchronous, or gives it back.
     #[doc(hidden)]
@@ -43,6 +58,27 @@ pub trait Actor: Sized + 'static {
     fn started(&mut self, ctx: &mut Ctx<Self>) -> impl Future<Output = Result<(), StartFailure>> {
         let _ = ctx;
         std::future::ready(Ok(()))
+    }
+
+    /// The `#[on(down)]` hook.
+    #[doc(hidden)]
+    fn down(&mut self, down: Down, ctx: &mut Ctx<Self>) -> impl Future<Output = ()> {
+        let _ = (down, ctx);
+        std::future::ready(())
+    }
+
+    /// The `#[on(child_exit)]` hook.
+    #[doc(hidden)]
+    fn child_exit(&mut self, exit: ChildExit, ctx: &mut Ctx<Self>) -> impl Future<Output = ()> {
+        let _ = (exit, ctx);
+        std::future::ready(())
+    }
+
+    /// The `#[on(error)]` hook.
+    #[doc(hidden)]
+    fn told_error(&mut self, error: ToldError, ctx: &mut Ctx<Self>) -> impl Future<Output = ()> {
+        let _ = (error, ctx);
+        std::future::ready(())
     }
 
     /// Begins the timers of `#[every(..)]`.

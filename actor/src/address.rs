@@ -61,45 +61,6 @@ impl<A: Actor, P: Direct<Actor = A>> Addr<A, P> {
         self.client.port().id()
     }
 
-    /// Asks the actor to stop once it has handled what it was sent before, by this caller in particular.
-    ///
-    /// Does not wait; see [`Addr::stopped`]. Later sends are refused.
-    ///
-    /// # Shard affinity
-    /// Any thread.
-    pub fn stop(this: Self) {
-        let id = this.id();
-        // An actor whose shard is gone has stopped.
-        if id.route() == Route::Outside {
-            drop(id.run_there(Box::new(move || Mailbox::<A>::stop_outside(id))));
-        } else {
-            let _gone: Result<(), _> = id.post(Parcel::Stop);
-        }
-    }
-
-    /// Ends the actor now: the call it is in is cancelled at its await point, and what waits in the mailbox goes back
-    /// to its senders as errors.
-    ///
-    /// On the actor's own shard it takes effect before this returns, unless called from inside the actor.
-    pub fn kill(this: Self) {
-        // An actor whose shard is gone has ended.
-        drop(this.id().post(Parcel::Kill));
-    }
-
-    /// Waits until the actor has ended; at once if it has already.
-    ///
-    /// # Cancel safety
-    /// Dropping the future has no effect on the actor.
-    pub fn stopped(this: Self) -> impl Future<Output = ()> + Send {
-        let (ended, wait) = oneshot::channel();
-        // An actor that is gone drops the parcel, and with it the sender.
-        drop(this.id().post(Parcel::Watch(ended)));
-        async move {
-            // Nothing is ever sent: the end is the drop of the other side.
-            let _ended: Result<(), oneshot::Canceled> = wait.await;
-        }
-    }
-
     /// The shard the actor lives on, if the calling thread is a shard of the same system.
     #[must_use]
     pub fn shard(this: Self) -> Option<ShardId> {

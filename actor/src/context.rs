@@ -51,7 +51,7 @@ impl<A: Actor> Ctx<A> {
         }
     }
 
-    pub(crate) fn id(&self) -> ResidentId<Mailbox<A>> {
+    pub(crate) fn mailbox_id(&self) -> ResidentId<Mailbox<A>> {
         self.id
     }
 
@@ -79,14 +79,8 @@ impl<A: Actor> Ctx<A> {
         Handle::current().expect("an actor runs on a shard of its system")
     }
 
-    /// Stops the actor once it has handled what it was sent up to now. Later sends are refused.
-    pub fn stop(&self) {
-        self.id.visit(Mailbox::stop);
-    }
-
-    /// Stops the actor after this message; what else waits goes back to its senders as errors.
-    pub fn stop_now(&self) {
-        self.id.visit(Mailbox::stop_now);
+    pub(crate) fn resident(&self) -> ResidentId<Mailbox<A>> {
+        self.id
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use greenroom_runtime::ShardId;
@@ -9,6 +10,7 @@ use greenroom_runtime::mesh::ResidentId;
 
 use crate::actor::Actor;
 use crate::fate::PanicReport;
+use crate::life::ExitReason;
 use crate::mailbox::Mailbox;
 use crate::names::{Named, RegisterError};
 use crate::reply::Failure;
@@ -327,10 +329,14 @@ pub(crate) enum SpawnErrorKind {
     NoShard {
         shards: usize,
     },
-    Refused(StartFailure),
+    Refused(Arc<StartFailure>),
     Panicked(PanicReport),
     /// It was to have a name.
     Name(RegisterError),
+    /// Something else ended the actor while it started.
+    Cut(ExitReason),
+    /// The actor whose child it was to be is gone.
+    NoParent,
 }
 
 impl SpawnError {
@@ -374,6 +380,8 @@ impl fmt::Display for SpawnError {
             SpawnErrorKind::Refused(failure) => write!(f, "{failure}"),
             SpawnErrorKind::Panicked(report) => write!(f, "it panicked: {report}"),
             SpawnErrorKind::Name(error) => write!(f, "{error}"),
+            SpawnErrorKind::Cut(reason) => write!(f, "{reason}"),
+            SpawnErrorKind::NoParent => f.write_str("its parent has ended"),
         }
     }
 }

@@ -35,7 +35,8 @@
 //! * Many at once: [`Group`], [`Topic`].
 //! * Send: [`Call`], on an [`Addr`] or a [`Local`]; in bulk with [`tell_many`] and [`Sharded::map`].
 //! * Send without knowing the actor's type: [`Recipient`], [`Caller`].
-//! * Stop: [`Addr::stop`], [`Addr::kill`], [`System::shutdown`].
+//! * Stop: [`Addr::stop`], [`Addr::kill`], [`Owned`], [`System::shutdown`].
+//! * Fail and be restarted: [`Ctx::spawn_child`], [`Addr::watch`], [`Down`].
 //! * What can go wrong: [`CallError`], [`SendError`], [`SpawnError`], and [`Error`] for all of them.
 //!
 //! Tasks, timers, sockets and everything else that is no actor are in [`runtime`].
@@ -46,6 +47,7 @@
 
 extern crate self as greenroom;
 
+mod abort;
 mod actor;
 mod address;
 mod bulk;
@@ -63,6 +65,7 @@ mod placement;
 mod pool;
 mod registry;
 mod reply;
+mod shutdown;
 mod start_all;
 mod system;
 mod way;
@@ -87,12 +90,17 @@ pub use crate::error::{
 };
 pub use crate::fate::PanicReport;
 pub use crate::keyed::{AddrByKey, ByKey, Keyed, KeyedBuilder};
+pub use crate::life::{
+    ActorId, Child, ChildExit, ChildOutcome, Down, ExitReason, LifeState, OnRootFailure, Overdue,
+    Owned, Restart, RestartLimit, Strategy, ToldError,
+};
 pub use crate::names::{LookupError, Named, Names, RegisterError, ShardNames};
 pub use crate::placement::Sharded;
 pub use crate::pool::{Leased, Pool, Worker};
 pub use crate::registry::Counts;
 pub use crate::reply::Reply;
-pub use crate::system::{Builder, Handle, Killed, ShutdownReport, System, spawn};
+pub use crate::shutdown::{Killed, ShutdownReport};
+pub use crate::system::{Builder, Handle, System, spawn, spawn_started};
 pub use crate::way::{Suits, Way};
 pub use greenroom_macros::{actor, every, message, on, skip};
 /// The runtime below: tasks, timers, sockets.

@@ -1,18 +1,58 @@
 //! The actors of one shard, as far as the system needs to know them.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::task::{Poll, Waker};
+use std::time::Duration;
 
+use greenroom_runtime::time::Instant;
 use slab::Slab;
+
+use crate::life::{
+    ActorId, Alarm, DEFAULT_GRACE, Down, Graces, OnRootFailure, contain, note_root_failure,
+};
+use crate::shutdown::Killed;
+use crate::system::Handle;
+
+/// How many failures without a parent a shard remembers.
+const ROOT_FAILURES_KEPT: usize = 16;
 
 /// An actor, whatever its type.
 pub(crate) trait AnyActor {
+    fn id(&self) -> ActorId;
     fn name(&self) -> &'static str;
+    /// Whether it has no parent.
+    fn is_root(&self) -> bool;
     fn stop(&self);
-    fn kill(&self);
+    /// Kills it as its time to stop is over, unless it waits for its children, which have their own time.
+    fn expire(&self, grace: Duration);
+    /// Kills it as the time of all is over.
+    fn kill_overdue(&self, grace: Duration);
     fn queued(&self) -> usize;
+    /// Whether it has nothing to do.
+    fn is_quiet(&self) -> bool;
+    /// The method whose handler waits, and for how long.
+    fn waits_in(&self) -> (Option<&'static str>, Option<Duration>);
+}
+
+/// What was chosen for a system, where each shard finds it.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) stop_grace: Duration,
+    pub(crate) on_root_failure: OnRootFailure,
+    /// Rung when a failure is to end the system.
+    pub(crate) alarm: Arc<Alarm>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            stop_grace: DEFAULT_GRACE,
+            on_root_failure: OnRootFailure::GoOn,
+            alarm: Arc::default(),
+        }
+    }
 }
 
 /// One per shard, in the runtime's extensions.
@@ -23,8 +63,17 @@ pub(crate) struct Registry {
     dead_letters: Cell<u64>,
     /// Errors of told messages, which nobody waited for.
     told_errors: Cell<u64>,
-    /// Actors that ended by a panic.
+    /// Panics of handlers and hooks.
     panics: Cell<u64>,
+    restarts: Cell<u64>,
+    settings: RefCell<Settings>,
+    graces: Graces,
+    epoch: OnceCell<Instant>,
+    is_shutting_down: Cell<bool>,
+    /// Those that did not stop in time while the system shut down.
+    killed: RefCell<Vec<Killed>>,
+    /// Failures that no parent heard of, the first ones.
+    root_failures: RefCell<Vec<Down>>,
     /// Who waits for the last actor to end.
     emptied: Cell<Option<Waker>>,
     /// Who gets the last word of this registry, when its shard has ended.
@@ -64,6 +113,12 @@ impl Registry {
         }
     }
 
+    /// The actor with that key, if it is still the same one.
+    pub(crate) fn find(&self, key: usize, id: ActorId) -> Option<Rc<dyn AnyActor>> {
+        let actors = self.actors.borrow();
+        actors.get(key).filter(|actor| actor.id() == id).cloned()
+    }
+
     pub(crate) fn actors(&self) -> Vec<Rc<dyn AnyActor>> {
         self.actors
             .borrow()
@@ -97,6 +152,78 @@ impl Registry {
         self.told_errors.set(self.told_errors.get() + 1);
     }
 
+    /// Milliseconds since the first call, which wrap after 49 days.
+    pub(crate) fn age_ms(&self) -> u32 {
+        let age = Instant::now() - *self.epoch.get_or_init(Instant::now);
+        #[expect(clippy::cast_possible_truncation, reason = "said above")]
+        {
+            age.as_millis() as u32
+        }
+    }
+
+    pub(crate) fn configure(&self, settings: Settings) {
+        self.settings.replace(settings);
+    }
+
+    pub(crate) fn graces(&self) -> &Graces {
+        &self.graces
+    }
+
+    pub(crate) fn stop_grace(&self) -> Duration {
+        self.settings.borrow().stop_grace
+    }
+
+    pub(crate) fn begin_shutdown(&self) {
+        self.is_shutting_down.set(true);
+    }
+
+    pub(crate) fn is_shutting_down(&self) -> bool {
+        self.is_shutting_down.get()
+    }
+
+    /// Remembers an actor that did not stop in time, for the report of the shutdown.
+    pub(crate) fn note_killed(&self, killed: Killed) {
+        self.killed.borrow_mut().push(killed);
+    }
+
+    pub(crate) fn take_killed(&self) -> Vec<Killed> {
+        self.killed.take()
+    }
+
+    pub(crate) fn take_root_failures(&self) -> Vec<Down> {
+        self.root_failures.take()
+    }
+
+    /// An actor without a parent has failed.
+    pub(crate) fn root_failed(&self, down: &Down) {
+        note_root_failure(down);
+        {
+            let mut failures = self.root_failures.borrow_mut();
+            if failures.len() < ROOT_FAILURES_KEPT {
+                failures.push(down.clone());
+            }
+        }
+        let Settings {
+            on_root_failure,
+            alarm,
+            ..
+        } = self.settings.borrow().clone();
+        match on_root_failure {
+            OnRootFailure::GoOn => {}
+            OnRootFailure::Call(hook) => contain(|| hook(down)),
+            OnRootFailure::StopSystem => {
+                if let Some(system) = Handle::current() {
+                    system.stop_all();
+                }
+                alarm.ring();
+            }
+        }
+    }
+
+    pub(crate) fn count_restart(&self) {
+        self.restarts.set(self.restarts.get() + 1);
+    }
+
     pub(crate) fn count_panic(&self) {
         self.panics.set(self.panics.get() + 1);
     }
@@ -112,6 +239,7 @@ impl Registry {
             dead_letters: self.dead_letters.get(),
             told_errors: self.told_errors.get(),
             panics: self.panics.get(),
+            restarts: self.restarts.get(),
         }
     }
 }
@@ -126,8 +254,10 @@ pub struct Counts {
     pub dead_letters: u64,
     /// Errors returned by handlers of told messages, for which nobody waited.
     pub told_errors: u64,
-    /// Actors that were ended by a panic.
+    /// Panics of handlers and hooks, each of which ended an actor or an incarnation of one.
     pub panics: u64,
+    /// Incarnations that followed another one.
+    pub restarts: u64,
 }
 
 impl std::ops::Add for Counts {
@@ -139,6 +269,7 @@ impl std::ops::Add for Counts {
             dead_letters: self.dead_letters + other.dead_letters,
             told_errors: self.told_errors + other.told_errors,
             panics: self.panics + other.panics,
+            restarts: self.restarts + other.restarts,
         }
     }
 }

@@ -12,10 +12,12 @@ pub use crate::call::{Answers, Call, Flat, IsResult, Method, Plain, ReplyMode};
 pub use crate::context::Ctx;
 pub use crate::errand::Every;
 pub use crate::error::StartFailure;
+pub use crate::life::{ChildExit, Down, ToldError};
 pub use crate::mailbox::{Mailbox, Parcel};
 pub use crate::reply::Reply;
 pub use crate::way::{Suits, Way};
 
+use crate::life::{Event, note_told_error};
 use crate::registry::Registry;
 
 /// Stands in the type of a call that is never made: its message broke a rule, which was reported.
@@ -69,14 +71,73 @@ pub fn answer<R>(reply: Reply<R>, value: R) {
     reply.send(value);
 }
 
-/// Answers with a handler's `Result`; the error of a told message, for which nobody waits, is counted.
+/// Answers with a handler's `Result`; the error of a told message, for which nobody waits, is counted, and goes to the
+/// hook of the actor.
 #[inline]
-pub fn answer_flat<A: Actor, R: IsResult>(reply: Reply<R>, value: R, ctx: &mut Ctx<A>) {
-    let _ = ctx;
+pub fn answer_flat<A: Actor, R: IsResult>(
+    reply: Reply<R>,
+    value: R,
+    ctx: &mut Ctx<A>,
+    method: &'static str,
+    show: fn(&R::Err) -> Option<String>,
+) {
     if reply.is_told() && value.is_failure() {
-        Registry::with(Registry::count_told_error);
+        drop(reply);
+        told_error(value, ctx, method, show);
+    } else {
+        reply.send(value);
     }
-    reply.send(value);
+}
+
+#[cold]
+fn told_error<A: Actor, R: IsResult>(
+    value: R,
+    ctx: &mut Ctx<A>,
+    method: &'static str,
+    show: fn(&R::Err) -> Option<String>,
+) {
+    Registry::with(Registry::count_told_error);
+    let Err(error) = value.into_result() else {
+        return;
+    };
+    let is_traced = cfg!(feature = "tracing");
+    let text = (A::HEARS_ERRORS || is_traced)
+        .then(|| show(&error))
+        .flatten();
+    note_told_error(A::NAME, method, text.as_deref());
+    if A::HEARS_ERRORS {
+        let error = ToldError::new(method, text, Box::new(error));
+        ctx.resident()
+            .visit(|mailbox| mailbox.push_event(Event::Error(error)));
+    }
+}
+
+/// An error of some type, to be shown if it can be. The method that suits it best is found by auto-reference.
+#[derive(Debug)]
+pub struct Show<'a, E>(pub &'a E);
+
+/// Shows what implements `Display`.
+pub trait ShowDisplay {
+    /// The text.
+    fn show(&self) -> Option<String>;
+}
+
+impl<E: std::fmt::Display> ShowDisplay for &Show<'_, E> {
+    fn show(&self) -> Option<String> {
+        Some(self.0.to_string())
+    }
+}
+
+/// Shows nothing of anything else.
+pub trait ShowNothing {
+    /// No text.
+    fn show(&self) -> Option<String>;
+}
+
+impl<E> ShowNothing for Show<'_, E> {
+    fn show(&self) -> Option<String> {
+        None
+    }
 }
 
 /// The client of an `#[every(..)]` timer.

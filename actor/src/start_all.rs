@@ -43,9 +43,9 @@ impl Handle {
             .map(|(shard, cradle)| {
                 let (make, cradle) = (make.clone(), cradle.clone());
                 self.spawn_in(shard, move || async move {
-                    let id = bear(move || make(shard), |_| Ok(())).await?;
-                    cradle.born(id);
-                    Ok(id)
+                    let newborn = bear(move || make(shard), |_| Ok(())).await?;
+                    cradle.born(newborn.id());
+                    Ok(newborn)
                 })
             })
             .collect();

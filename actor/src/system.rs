@@ -1,23 +1,25 @@
 //! The system: shards with actors on them.
 
-use std::fmt;
 use std::io;
-use std::ops::{Add, Deref};
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_channel::oneshot;
-use greenroom_runtime::mesh::ResidentId;
-use greenroom_runtime::{BackendError, Runtime, ShardId, StartError, time};
+use greenroom_runtime::{BackendError, Runtime, ShardId, StartError};
 
+use crate::abort;
 use crate::actor::Actor;
 use crate::address::{Addr, Remote};
 use crate::error::{SpawnError, SpawnErrorKind};
 use crate::fate;
-use crate::life;
+use crate::life::{self, Alarm, Newborn, OnRootFailure};
 use crate::mailbox::Mailbox;
-use crate::registry::{Counts, Registry};
+use crate::registry::{Counts, Registry, Settings};
+use crate::shutdown::{self, ShutdownReport};
 
 /// A running system. Dropping it stops it without grace.
 ///
@@ -49,6 +51,7 @@ use crate::registry::{Counts, Registry};
 pub struct System {
     runtime: Runtime,
     handle: Handle,
+    alarm: Arc<Alarm>,
 }
 
 impl System {
@@ -64,6 +67,7 @@ impl System {
     pub fn builder() -> Builder {
         Builder {
             runtime: greenroom_runtime::Builder::new(),
+            settings: None,
         }
     }
 
@@ -111,7 +115,8 @@ impl System {
         self.runtime.run_on(shard, make)
     }
 
-    /// Blocks until `SIGINT` (Ctrl-C) or `SIGTERM` asks the process to end. A second signal then ends it at once.
+    /// Blocks until `SIGINT` (Ctrl-C) or `SIGTERM` asks the process to end, or the failure of an actor does, see
+    /// [`Builder::on_root_failure`]. A second signal then ends it at once.
     ///
     /// # Errors
     /// If the signals cannot be listened for.
@@ -131,10 +136,24 @@ impl System {
     /// ```
     #[track_caller]
     pub fn wait_for_termination(&self) -> io::Result<()> {
-        self.runtime.wait_for_termination()
+        let mut termination = greenroom_runtime::signal::termination()?;
+        let mut begun = self.handle.runtime.shutdown_signal();
+        self.runtime.block_on(std::future::poll_fn(|cx| {
+            let is_over = termination.poll_recv(cx).is_ready()
+                || Pin::new(&mut begun).poll(cx).is_ready()
+                || self.alarm.poll_rung(cx).is_ready();
+            if is_over {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        }));
+        Ok(())
     }
 
     /// Stops every actor, waits for them at most as long as the grace, kills the rest, and joins every shard.
+    ///
+    /// Actors without a parent are stopped; each stops its children in the reverse order of their start, before it ends itself.
     ///
     /// Tasks that are no actors hear of it, see [`greenroom_runtime::shutdown`]. A shard that does not end in time is given
     /// up and reported.
@@ -146,31 +165,52 @@ impl System {
             greenroom_runtime::current_shard().is_none(),
             "a system is shut down from outside: on a shard this would wait for itself"
         );
-        let shards: Vec<ShardId> = self.handle.shards().collect();
-        let (heir, last_words) = mpsc::channel();
-        // All shards drain at the same time: actors of one may need those of another to finish their work.
-        let draining: Vec<_> = shards
-            .into_iter()
-            .map(|shard| {
-                let heir = heir.clone();
-                self.handle
-                    .runtime
-                    .spawn_on(shard, move || drain(shard, grace, heir))
-            })
-            .collect();
-        // Tasks that are no actors hear of it now. When they end is up to what follows: they are dropped with the rest.
-        self.handle.runtime.begin_shutdown(Duration::MAX);
-        let mut report = ShutdownReport::default();
-        for drained in draining {
-            if let Ok(drained) = self.runtime.block_on(drained) {
-                report.add(drained);
-            }
-        }
-        drop(heir);
-        report.runtime = self.runtime.shutdown();
-        // The end of a shard gives up messages too: those that waited for room, or came too late.
-        report.counts = last_words.iter().fold(Counts::default(), Counts::add);
-        report
+        shutdown::run(self.runtime, &self.handle, grace)
+    }
+
+    /// Waits until nothing is left to do: no message waits or is on its way, and no handler runs.
+    ///
+    /// Work that comes from elsewhere, of a timer, a socket or a thread outside, is none until it has arrived as a message. So this
+    /// is for systems that are fed by the caller: send, drain, look at the result. It does not stop anything.
+    ///
+    /// # Cancel safety
+    /// Dropping the future has no effect.
+    ///
+    /// # Examples
+    /// ```
+    /// use greenroom::prelude::*;
+    ///
+    /// #[derive(Default)]
+    /// struct Sum { total: u64 }
+    ///
+    /// #[actor]
+    /// impl Sum {
+    ///     pub fn add(&mut self, by: u64) { self.total += by }
+    ///     pub fn total(&self) -> u64 { self.total }
+    /// }
+    ///
+    /// struct Relay { to: Addr<Sum> }
+    ///
+    /// #[actor]
+    /// impl Relay {
+    ///     pub fn add(&mut self, by: u64) { self.to.add(by).try_tell().ok(); }
+    /// }
+    ///
+    /// let system = System::start(2)?;
+    /// system.block_on(async {
+    ///     let sum = system.spawn_on(0, Sum::default).await?;
+    ///     let relay = system.spawn_on(1, move || Relay { to: sum }).await?;
+    ///     for by in 1..=100 {
+    ///         relay.add(by).tell().await?;
+    ///     }
+    ///     system.drain().await;
+    ///     assert_eq!(sum.total().await?, 5050);
+    ///     Ok::<(), greenroom::Error>(())
+    /// })?;
+    /// # Ok::<(), greenroom::Error>(())
+    /// ```
+    pub async fn drain(&self) {
+        shutdown::until_quiet(&self.handle).await;
     }
 }
 
@@ -182,156 +222,47 @@ impl Deref for System {
     }
 }
 
-/// What one shard reports of its end.
-struct Drained {
-    stopped: usize,
-    killed: Vec<Killed>,
-}
-
-/// Stops the actors of the current shard, and kills those that are not done in time.
-async fn drain(shard: ShardId, grace: Duration, heir: mpsc::Sender<Counts>) -> Drained {
-    let registry = Registry::current().expect("drained on the shard itself");
-    let alive = registry.len();
-    let all_ended = async {
-        loop {
-            registry.actors().iter().for_each(|actor| actor.stop());
-            if registry.len() == 0 {
-                return;
-            }
-            // Actors that started meanwhile are asked in the next round.
-            let _round_over: Result<(), time::Elapsed> =
-                time::timeout(Duration::from_millis(50), registry.until_empty()).await;
-        }
-    };
-    let mut killed = Vec::new();
-    if time::timeout(grace, all_ended).await.is_err() {
-        for actor in registry.actors() {
-            killed.push(Killed {
-                actor: actor.name(),
-                shard,
-                queued: actor.queued(),
-            });
-            actor.kill();
-        }
-    }
-    registry.bequeath(heir);
-    Drained {
-        stopped: alive.saturating_sub(killed.len()),
-        killed,
-    }
-}
-
-/// What a shutdown did.
-#[derive(Debug, Default)]
-pub struct ShutdownReport {
-    stopped: usize,
-    killed: Vec<Killed>,
-    counts: Counts,
-    runtime: greenroom_runtime::shutdown::ShutdownReport,
-}
-
-/// An actor that did not stop within the grace.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Killed {
-    actor: &'static str,
-    shard: ShardId,
-    queued: usize,
-}
-
-impl Killed {
-    /// The name of its type.
-    #[must_use]
-    pub fn actor(&self) -> &'static str {
-        self.actor
-    }
-
-    /// The shard it lived on.
-    #[must_use]
-    pub fn shard(&self) -> ShardId {
-        self.shard
-    }
-
-    /// What its mailbox held, the stop included.
-    #[must_use]
-    pub fn queued(&self) -> usize {
-        self.queued
-    }
-}
-
-impl fmt::Display for Killed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} on {} did not stop in time ({} messages waited)",
-            self.actor, self.shard, self.queued
-        )
-    }
-}
-
-impl ShutdownReport {
-    fn add(&mut self, drained: Drained) {
-        self.stopped += drained.stopped;
-        self.killed.extend(drained.killed);
-    }
-
-    /// Actors that handled what they had accepted and stopped.
-    #[must_use]
-    pub fn stopped(&self) -> usize {
-        self.stopped
-    }
-
-    /// Actors that were killed because the grace was over.
-    #[must_use]
-    pub fn killed(&self) -> &[Killed] {
-        &self.killed
-    }
-
-    /// What the shards had counted when they ended.
-    #[must_use]
-    pub fn counts(&self) -> Counts {
-        self.counts
-    }
-
-    /// Operations the kernel did not give back in time. Normally zero.
-    #[must_use]
-    pub fn leaked_operations(&self) -> usize {
-        self.runtime.leaked_operations()
-    }
-
-    /// What the runtime below has to say: of tasks that are no actors, of each shard, and of shards that got stuck.
-    #[must_use]
-    pub fn runtime(&self) -> &greenroom_runtime::shutdown::ShutdownReport {
-        &self.runtime
-    }
-}
-
 /// Chooses what a system is like, then starts it.
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `start`"]
 pub struct Builder {
     runtime: greenroom_runtime::Builder,
+    /// Each shard hears of them before anything else, if they are not what it takes for granted.
+    settings: Option<Settings>,
 }
 
 impl Builder {
     /// How many shards, 1 to 1024; one per CPU this process may use if never called.
     pub fn shards(self, count: usize) -> Self {
-        Self {
-            runtime: self.runtime.shards(count),
-        }
+        self.runtime(|runtime| runtime.shards(count))
     }
 
     /// Whether each shard is pinned to a CPU. Default: yes.
     pub fn pin(self, pin: bool) -> Self {
-        Self {
-            runtime: self.runtime.pin(pin),
-        }
+        self.runtime(|runtime| runtime.pin(pin))
     }
 
     /// How long an idle shard watches for news before it sleeps. Default: zero.
     pub fn spin(self, limit: Duration) -> Self {
-        Self {
-            runtime: self.runtime.spin(limit),
-        }
+        self.runtime(|runtime| runtime.spin(limit))
+    }
+
+    /// How long an actor that was asked to stop may take before it is killed. Default: 5 seconds.
+    ///
+    /// The time runs while it handles what it had accepted, and while its stopping hook runs, but not while it waits for its children
+    /// to end, which have their own. [`Duration::MAX`] lets it take as long as it likes.
+    pub fn stop_grace(self, grace: Duration) -> Self {
+        self.set(|settings| settings.stop_grace = grace)
+    }
+
+    /// What to do when an actor without a parent fails. Default: nothing but to count it.
+    pub fn on_root_failure(self, policy: OnRootFailure) -> Self {
+        self.set(|settings| settings.on_root_failure = policy)
+    }
+
+    fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(self.settings.get_or_insert_default());
+        self
     }
 
     /// Everything else, on the runtime's own builder.
@@ -349,6 +280,7 @@ impl Builder {
     ) -> Self {
         Self {
             runtime: change(self.runtime),
+            ..self
         }
     }
 
@@ -358,11 +290,30 @@ impl Builder {
     /// See [`greenroom_runtime::Builder::start`].
     pub fn start(self) -> Result<System, StartError> {
         fate::watch_panics();
+        abort::warn();
         let runtime = self.runtime.start()?;
         let handle = Handle {
             runtime: runtime.handle().clone(),
         };
-        Ok(System { runtime, handle })
+        for shard in self
+            .settings
+            .is_some()
+            .then(|| handle.shards())
+            .into_iter()
+            .flatten()
+        {
+            let settings = self.settings.clone().unwrap_or_default();
+            // In front of everything that is sent there by whoever gets the system.
+            let configured = handle.runtime.spawn_on(shard, move || async move {
+                Registry::with(|registry| registry.configure(settings));
+            });
+            drop(configured);
+        }
+        Ok(System {
+            runtime,
+            handle,
+            alarm: self.settings.unwrap_or_default().alarm,
+        })
     }
 }
 
@@ -405,7 +356,7 @@ impl Handle {
     /// such shard, or the system is shutting down.
     ///
     /// # Cancel safety
-    /// Dropping the future leaves the actor running, if it had started.
+    /// Dropping the future stops the actor, whose address nobody has then.
     pub fn spawn_on<A, S, F>(
         &self,
         shard: S,
@@ -427,7 +378,7 @@ impl Handle {
     ) -> impl Future<Output = Result<Addr<A>, SpawnError>> + Send + use<A, Fut, F>
     where
         A: Actor,
-        Fut: Future<Output = Result<ResidentId<Mailbox<A>>, SpawnErrorKind>> + 'static,
+        Fut: Future<Output = Result<Newborn<A>, SpawnErrorKind>> + 'static,
         F: FnOnce() -> Fut + Send + 'static,
     {
         let shards = self.shard_count();
@@ -438,12 +389,25 @@ impl Handle {
                 .unwrap_or(Err(SpawnErrorKind::NoShard { shards }));
             // The id crosses back, not the address: it is `Send` whatever the actor is.
             outcome
-                .map(|id| Addr::from_port(Remote::new(id)))
+                .map(|born| Addr::from_port(Remote::new(born.grown_up())))
                 .map_err(|kind| SpawnError {
                     actor: A::NAME,
                     shard,
                     kind,
                 })
+        }
+    }
+
+    /// Stops all actors without a parent, on their shards.
+    pub(crate) fn stop_all(&self) {
+        for shard in self.shards() {
+            drop(self.runtime.spawn_on(shard, || async {
+                for actor in Registry::with(Registry::actors).into_iter().flatten() {
+                    if actor.is_root() {
+                        actor.stop();
+                    }
+                }
+            }));
         }
     }
 
@@ -470,23 +434,62 @@ impl Handle {
 pub(crate) async fn bear<A: Actor>(
     make: impl FnOnce() -> A,
     adopt: impl FnOnce(&Mailbox<A>) -> Result<(), SpawnErrorKind>,
-) -> Result<ResidentId<Mailbox<A>>, SpawnErrorKind> {
+) -> Result<Newborn<A>, SpawnErrorKind> {
     let actor = catch_unwind(AssertUnwindSafe(make))
         .map_err(|payload| SpawnErrorKind::Panicked(fate::report(payload)))?;
     let (started, outcome) = oneshot::channel();
     let addr = life::start(actor, Some(started)).expect("this runs on a shard");
     let id = addr.id();
+    let born = Newborn::new(id);
     if let Some(Err(refused)) = id.visit(adopt) {
         Addr::kill(addr);
         return Err(refused);
     }
-    match outcome.await {
-        Ok(outcome) => outcome.map(|()| id),
-        // Killed before its hook was done.
-        Err(oneshot::Canceled) => Err(SpawnErrorKind::NoShard {
-            shards: Handle::current().map_or(0, |system| system.shard_count()),
-        }),
-    }
+    born.started(outcome).await
+}
+
+/// Starts an actor on the calling shard, and waits until its start hook has run.
+///
+/// # Errors
+/// The future resolves to a [`SpawnError`] if the start hook panics or refuses.
+///
+/// # Panics
+/// If the calling thread is no shard.
+///
+/// # Cancel safety
+/// Dropping the future stops the actor, whose address nobody has then.
+///
+/// # Examples
+/// ```
+/// use greenroom::prelude::*;
+///
+/// struct Door { is_locked: bool }
+///
+/// #[actor]
+/// impl Door {
+///     #[on(started)]
+///     fn open(&mut self) -> Result<(), &'static str> {
+///         if self.is_locked { Err("it is locked") } else { Ok(()) }
+///     }
+/// }
+///
+/// let system = System::start(1)?;
+/// let door = system.run_on(0, || async { greenroom::spawn_started(Door { is_locked: true }).await });
+/// assert_eq!(door.unwrap_err().to_string(), "Door did not start on shard 0: it is locked");
+/// # Ok::<(), greenroom::Error>(())
+/// ```
+pub async fn spawn_started<A: Actor>(actor: A) -> Result<Addr<A>, SpawnError> {
+    let shard = greenroom_runtime::current_shard().unwrap_or_else(|| {
+        panic!("`greenroom::spawn_started` was called on a thread that is no shard: use `System::spawn_on`")
+    });
+    let born = bear(|| actor, |_| Ok(()))
+        .await
+        .map_err(|kind| SpawnError {
+            actor: A::NAME,
+            shard,
+            kind,
+        })?;
+    Ok(Addr::from_port(Remote::new(born.grown_up())))
 }
 
 /// Starts an actor on the calling shard. Its address is good at once: what is sent before the start hook has run waits.

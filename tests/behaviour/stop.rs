@@ -596,7 +596,7 @@ fn what_is_sent_before_the_start_hook_is_done_waits_and_is_refused_if_it_fails()
             futures_util::join!(good.nothing().into_future(), bad.nothing().into_future())
         });
         outcomes.0.unwrap();
-        assert!(outcomes.1.unwrap_err().is_stopped());
+        assert!(outcomes.1.unwrap_err().is_not_started());
         assert_eq!(
             counts(system).told_errors,
             1,

@@ -7,9 +7,10 @@
 //! Handlers are called as `Self::name(self, ..)`: a method call would prefer a trait method of the
 //! same name that takes `&mut self` to an inherent one that takes `&self`.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Literal, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
 use syn::Ident;
+use syn::ext::IdentExt;
 
 use super::Names;
 
@@ -21,7 +22,17 @@ pub(super) fn expand(actor: &ActorDef, names: &Names) -> TokenStream {
         actor.messages.iter().partition(|message| message.is_async);
     let now = now.into_iter().map(|message| arm(message, names));
     let later = later.into_iter().map(|message| arm(message, names));
+    let methods = actor.messages.iter().map(|message| method(message, names));
     quote_spanned! {hygiene::generated()=>
+        fn method(
+            msg: &Self::LocalMsg,
+        ) -> &'static &'static __rt::core::primitive::str {
+            match msg {
+                #(#methods)*
+                _ => &"",
+            }
+        }
+
         #[inline]
         fn dispatch_now(
             &mut self,
@@ -44,6 +55,26 @@ pub(super) fn expand(actor: &ActorDef, names: &Names) -> TokenStream {
             }
         }
     }
+}
+
+/// The name of a message's method.
+fn method(message: &Message, names: &Names) -> TokenStream {
+    let cfg = attrs::for_every_part(&message.attrs);
+    let Names {
+        message: shared,
+        local_message,
+        ..
+    } = names;
+    let name = &message.name;
+    let text = Literal::string(&name.unraw().to_string());
+    let variant = if message.is_local {
+        quote_spanned!(hygiene::generated()=> #local_message::#name(..))
+    } else if names.has_local() {
+        quote_spanned!(hygiene::generated()=> #local_message::__Shared(#shared::#name(..)))
+    } else {
+        quote_spanned!(hygiene::generated()=> #shared::#name(..))
+    };
+    quote_spanned!(hygiene::generated()=> #cfg #variant => &#text,)
 }
 
 fn arm(message: &Message, names: &Names) -> TokenStream {
@@ -81,6 +112,8 @@ fn call(message: &Message, arguments: &[Ident]) -> TokenStream {
     let slots = message.slots.iter().map(|slot| match slot {
         Slot::Argument => fields.next().unwrap_or_default(),
         Slot::Context(place) => super::context(*place),
+        // Only hooks are told news.
+        Slot::News(_) => TokenStream::new(),
         Slot::Reply(place) => {
             let reply = Ident::new("reply", hygiene::blamed_on(place.first));
             unwrapped(message, &reply)
@@ -109,7 +142,13 @@ fn answered(message: &Message, call: TokenStream) -> TokenStream {
     let reply = unwrapped(message, &generated);
     if answer.is_flat {
         let answer_flat = answer.place.runtime_path(&["answer_flat"]);
-        quote_spanned!(hygiene::generated()=> #answer_flat(#reply, #call, ctx))
+        let name = Literal::string(&message.name.unraw().to_string());
+        quote_spanned! {hygiene::generated()=>
+            #answer_flat(#reply, #call, ctx, #name, |error| {
+                use __rt::{ShowDisplay as _, ShowNothing as _};
+                (&&__rt::Show(error)).show()
+            })
+        }
     } else {
         quote_spanned!(hygiene::generated()=> __rt::answer(#reply, #call))
     }

@@ -1,9 +1,10 @@
 //! From the events of an actor's life to its hooks.
 
 use proc_macro2::TokenStream;
-use quote::quote_spanned;
+use quote::{ToTokens, quote_spanned};
+use syn::Ident;
 
-use crate::model::{ActorDef, Hook};
+use crate::model::{ActorDef, Hook, Slot};
 use crate::roles::Event;
 use crate::{attrs, hygiene};
 
@@ -40,14 +41,40 @@ fn hook(hook: &Hook) -> TokenStream {
                 }
             }
         }
+        Event::Down => told(hook, "HEARS_DOWNS", "down", "Down"),
+        Event::ChildExit => told(hook, "HEARS_CHILD_EXITS", "child_exit", "ChildExit"),
+        Event::Error => told(hook, "HEARS_ERRORS", "told_error", "ToldError"),
+    }
+}
+
+/// A hook that is told what happened.
+fn told(hook: &Hook, constant: &str, function: &str, news: &str) -> TokenStream {
+    let cfg = attrs::for_every_part(&hook.attrs);
+    let span = hygiene::generated();
+    let [constant, function, news] = [constant, function, news].map(|name| Ident::new(name, span));
+    let call = call(hook);
+    quote_spanned! {span=>
+        #cfg
+        const #constant: __rt::core::primitive::bool = true;
+        #cfg
+        async fn #function(&mut self, news: __rt::#news, ctx: &mut __rt::Ctx<Self>) {
+            #call
+        }
     }
 }
 
 fn call(hook: &Hook) -> TokenStream {
     let handler = super::handler(&hook.name);
-    let contexts = hook.contexts.iter().copied().map(super::context);
+    let slots = hook.slots.iter().map(|slot| match slot {
+        Slot::Context(place) => super::context(*place),
+        // Another type than that of the news is reported where it is written.
+        Slot::News(place) => {
+            Ident::new("news", hygiene::blamed_on(place.first)).into_token_stream()
+        }
+        Slot::Argument | Slot::Reply(_) => TokenStream::new(),
+    });
     let awaited = hook
         .is_async
         .then(|| quote_spanned!(hygiene::generated()=> .await));
-    quote_spanned!(hygiene::generated()=> #handler(self, #(#contexts),*) #awaited)
+    quote_spanned!(hygiene::generated()=> #handler(self, #(#slots),*) #awaited)
 }

@@ -55,7 +55,7 @@ impl<A: Actor> Ctx<A> {
     #[must_use = "name the method: `ctx.after(..).method(..)`"]
     pub fn after(&self, delay: Duration) -> A::Client<After<A>> {
         A::Client::from_port(After {
-            id: self.id(),
+            id: self.mailbox_id(),
             delay,
         })
     }
@@ -116,7 +116,7 @@ impl<A: Actor> Ctx<A> {
             "the period of a timer is at least 1 ms, not {period:?}"
         );
         A::Client::from_port(Every {
-            id: self.id(),
+            id: self.mailbox_id(),
             period,
             missed,
         })

@@ -83,7 +83,7 @@ impl<A: Actor> Ctx<A> {
     where
         F: Future<Output: 'static> + 'static,
     {
-        begin(self.id(), false, move |id, errand| async move {
+        begin(self.mailbox_id(), false, move |id, errand| async move {
             let output = future.await;
             let call = Brought::Call(Box::new(move |actor: &mut A, ctx: &mut Ctx<A>| {
                 then(actor, output, ctx);
@@ -125,7 +125,7 @@ impl<A: Actor> Ctx<A> {
     /// }
     /// ```
     pub fn spawn(&self, future: impl Future<Output = ()> + 'static) -> Errand {
-        begin(self.id(), false, |_, _| future)
+        begin(self.mailbox_id(), false, |_, _| future)
     }
 }
 
@@ -146,7 +146,7 @@ where
         id.visit(|mailbox| {
             mailbox.errands().over(errand);
             if let Err(report) = ended {
-                mailbox.fail(report);
+                mailbox.fail_beside(report);
             }
         });
     });

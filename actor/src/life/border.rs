@@ -6,9 +6,18 @@ use std::task::{Context, Poll};
 
 use greenroom_runtime::task::discard_payload;
 
+use super::summons::Summons;
 use crate::actor::Actor;
 use crate::fate::{self, Fate, PanicReport};
 use crate::mailbox::Mailbox;
+
+/// What ended a piece of the user's code before it was done.
+#[derive(Debug)]
+pub(super) enum Cause {
+    Panicked(PanicReport),
+    /// It waited, and was given up. Why is with the bonds of the actor.
+    Cut,
+}
 
 /// Awaits a piece of the user's code; a panic in it is an error.
 pub(super) struct Caught<'a, A: Actor, F> {
@@ -29,17 +38,28 @@ impl<'a, A: Actor, F> Caught<'a, A, F> {
 }
 
 impl<A: Actor, F: Future> Future for Caught<'_, A, F> {
-    type Output = Result<F::Output, PanicReport>;
+    type Output = Result<F::Output, Cause>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
+        if this.mailbox.summonses().has(Summons::Cut) {
+            // Armed: what the future holds hears that it was cut off. The caller takes the fate back when it is dropped.
+            return Poll::Ready(Err(Cause::Cut));
+        }
+        this.mailbox.begin_poll(cx.waker());
         let polled = this
             .mailbox
             .while_handling(|| catch_unwind(AssertUnwindSafe(|| this.future.as_mut().poll(cx))));
         let output = match polled {
-            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Pending) => {
+                this.mailbox.note_wait(cx);
+                return Poll::Pending;
+            }
             Ok(Poll::Ready(output)) => Ok(output),
-            Err(payload) => Err(fate::report(payload)),
+            Err(payload) => {
+                this.mailbox.begin_failure();
+                Err(Cause::Panicked(fate::report(payload)))
+            }
         };
         this.interrupted.armed = false;
         Poll::Ready(output)

@@ -2,10 +2,12 @@
 
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use super::border::{Caught, Interrupted};
+use super::border::{Caught, Cause, Interrupted};
 use super::end::End;
-use super::run;
+use super::exit::ExitReason;
+use super::{run, serve};
 use crate::actor::Actor;
 use crate::error::StartFailure;
 use crate::fate::PanicReport;
@@ -21,6 +23,7 @@ pub(crate) fn start_late<A: Actor>(
     let registry = Registry::current()?;
     let mailbox = settle(None);
     let key = registry.insert(mailbox.clone());
+    mailbox.set_key(key);
     let end = End {
         mailbox: mailbox.clone(),
         registry,
@@ -34,21 +37,27 @@ pub(crate) fn start_late<A: Actor>(
 /// As `live`, after the birth.
 async fn live_late<A: Actor>(birth: impl Future<Output = Result<A, StartFailure>>, end: End<A>) {
     let end = end;
-    let mailbox = &*end.mailbox;
     let mut interrupted = Interrupted { armed: true };
     let born = {
         let birth = pin!(birth);
-        Caught::new(mailbox, birth).await
+        Caught::new(&end.mailbox, birth).await
     };
     match born {
         Ok(Ok(actor)) => {
-            mailbox.set_actor(actor);
+            end.mailbox.set_actor(actor);
             run(&end, None).await;
         }
-        Ok(Err(failure)) => mailbox.note_failed_start(&failure),
-        Err(report) => {
-            end.registry.count_panic();
-            note_panic(mailbox, &report);
+        Ok(Err(failure)) => {
+            end.mailbox.note_failed_start(&failure);
+            end.mailbox.fail(ExitReason::StartFailed(Arc::new(failure)));
+            // Whoever asked it something hears of it.
+            end.mailbox.bonds().is_reported.set(true);
+        }
+        Err(cause) => {
+            if let Cause::Panicked(report) = &cause {
+                note_panic(&end.mailbox, report);
+            }
+            serve::fail(&end.mailbox, cause);
         }
     }
     interrupted.armed = false;

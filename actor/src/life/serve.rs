@@ -3,12 +3,15 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 
-use super::border::Caught;
+use super::bonds::Event;
+use super::border::{Caught, Cause};
+use super::exit::ExitReason;
+use super::summons::Summons;
 use crate::actor::Actor;
 use crate::context::Ctx;
 use crate::errand::Brought;
 use crate::fate;
-use crate::mailbox::{Letter, Mailbox, Verdict};
+use crate::mailbox::{Letter, Mailbox};
 
 /// Messages handled in one activation before other tasks of the shard have their turn.
 const MESSAGES_PER_ACTIVATION: usize = 64;
@@ -20,16 +23,22 @@ enum Served<A: Actor> {
     Share,
     Awaits(A::LocalMsg),
     Stop,
+    Summoned,
 }
 
-/// What ended the service.
+/// What ended an incarnation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
     Stopped,
-    /// The asker has the report.
-    Panicked,
+    /// It is to be restarted, together with others.
+    Halted,
+    /// Why is with the bonds of the actor.
+    Failed,
+    /// As `Failed`, in the start hook.
+    Unstarted,
 }
 
-/// Handles messages until the actor is to stop, or one panics.
+/// Handles messages until the actor is to stop, or fails.
 #[expect(clippy::await_holding_refcell_ref, reason = "see `Mailbox::state`")]
 pub(super) async fn serve_all<A: Actor>(mailbox: &Mailbox<A>) -> Ended {
     // Counts asynchronous messages too: their handlers need not wait for anything.
@@ -44,23 +53,30 @@ pub(super) async fn serve_all<A: Actor>(mailbox: &Mailbox<A>) -> Ended {
             }
             Ok(Served::Share) => {
                 greenroom_runtime::yield_now().await;
+                mailbox.ripen_errands();
                 share = MESSAGES_PER_ACTIVATION;
             }
             Ok(Served::Awaits(message)) => {
-                let mut state = mailbox.state();
-                let mut ctx = Ctx::new(mailbox.id());
-                let handler = pin!(state.dispatch(message, &mut ctx));
-                if Caught::new(mailbox, handler).await.is_err() {
-                    return Ended::Panicked;
+                mailbox.begin_handling(A::method(&message));
+                let cause = {
+                    let mut state = mailbox.state();
+                    let mut ctx = Ctx::new(mailbox.id());
+                    let handler = pin!(state.dispatch(message, &mut ctx));
+                    Caught::new(mailbox, handler).await.err()
+                };
+                mailbox.end_handling();
+                if let Some(cause) = cause {
+                    fail(mailbox, cause);
                 }
             }
-            Ok(Served::Stop) if mailbox.verdict() == Some(Verdict::Panicked) => {
-                return Ended::Panicked;
-            }
             Ok(Served::Stop) => return Ended::Stopped,
+            Ok(Served::Summoned) => match answer(mailbox).await {
+                None => {}
+                Some(ended) => return ended,
+            },
             Err(payload) => {
-                drop(fate::report(payload));
-                return Ended::Panicked;
+                mailbox.begin_failure();
+                fail(mailbox, Cause::Panicked(fate::report(payload)));
             }
         }
     }
@@ -69,8 +85,10 @@ pub(super) async fn serve_all<A: Actor>(mailbox: &Mailbox<A>) -> Ended {
 fn serve_now<A: Actor>(mailbox: &Mailbox<A>, share: &mut usize) -> Served<A> {
     let mut actor = mailbox.state();
     let mut ctx = Ctx::new(mailbox.id());
-    // Killed by one of its own handlers, it handles nothing more: its future is dropped when this poll returns.
-    while *share > 0 && mailbox.verdict() != Some(Verdict::Killed) {
+    while *share > 0 {
+        if !mailbox.summonses().are_none() {
+            return Served::Summoned;
+        }
         *share -= 1;
         match mailbox.pop() {
             None => return Served::Empty,
@@ -92,4 +110,70 @@ fn serve_now<A: Actor>(mailbox: &Mailbox<A>, share: &mut usize) -> Served<A> {
         }
     }
     Served::Share
+}
+
+/// Notes why the actor fails; it finds the summons next.
+pub(super) fn fail<A: Actor>(mailbox: &Mailbox<A>, cause: Cause) {
+    match cause {
+        Cause::Panicked(report) => {
+            mailbox.fail(ExitReason::Panicked(std::sync::Arc::new(report)));
+        }
+        // What the handler held is dropped by now; nothing else is to hear of it.
+        Cause::Cut => drop(fate::set(None)),
+    }
+}
+
+/// Does what the actor was summoned for.
+async fn answer<A: Actor>(mailbox: &Mailbox<A>) -> Option<Ended> {
+    let summonses = mailbox.summonses();
+    if summonses.has(Summons::Kill) {
+        // The future is dropped when this poll returns.
+        greenroom_runtime::yield_now().await;
+        None
+    } else if summonses.has(Summons::Fail) {
+        Some(Ended::Failed)
+    } else if summonses.has(Summons::Halt) {
+        // It was for the handler: the stopping hook has its own time.
+        summonses.clear(Summons::Cut);
+        Some(Ended::Halted)
+    } else if let Some(event) = mailbox.next_event() {
+        // Events are rare, and most actors have no hook for any: no room is kept for this in their tasks.
+        Box::pin(run_hook(mailbox, event)).await;
+        None
+    } else {
+        // A cut that came too late: the handler has ended.
+        summonses.clear(Summons::Cut);
+        None
+    }
+}
+
+#[expect(clippy::await_holding_refcell_ref, reason = "see `Mailbox::state`")]
+async fn run_hook<A: Actor>(mailbox: &Mailbox<A>, event: Event) {
+    mailbox.begin_handling(match event {
+        Event::Down(_) => &"#[on(down)]",
+        Event::ChildExit(_) => &"#[on(child_exit)]",
+        Event::Error(_) => &"#[on(error)]",
+    });
+    let cause = {
+        let mut state = mailbox.state();
+        let mut ctx = Ctx::new(mailbox.id());
+        match event {
+            Event::Down(down) => {
+                let hook = pin!(state.down(down, &mut ctx));
+                Caught::new(mailbox, hook).await.err()
+            }
+            Event::ChildExit(exit) => {
+                let hook = pin!(state.child_exit(exit, &mut ctx));
+                Caught::new(mailbox, hook).await.err()
+            }
+            Event::Error(error) => {
+                let hook = pin!(state.told_error(error, &mut ctx));
+                Caught::new(mailbox, hook).await.err()
+            }
+        }
+    };
+    mailbox.end_handling();
+    if let Some(cause) = cause {
+        fail(mailbox, cause);
+    }
 }

@@ -1,13 +1,15 @@
 //! Messages that an idle actor handles on the stack of whoever brings them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use greenroom_runtime::mesh::answer_at_once;
 
-use super::{Activity, Letter, Mailbox, Phase, Verdict};
+use super::{Activity, Letter, Mailbox, Phase};
 use crate::actor::Actor;
 use crate::context::Ctx;
 use crate::fate;
+use crate::life::{ExitReason, Summons};
 use crate::reply::{Answer, Failure, Reply};
 
 impl<A: Actor> Mailbox<A> {
@@ -48,18 +50,26 @@ impl<A: Actor> Mailbox<A> {
             Ok(Some(message)) => self.queue.borrow_mut().push_back(Letter::Message(message)),
             Err(payload) => {
                 // First: the drop of a payload is anyone's code, and may send to this actor.
-                self.verdict
-                    .set(self.verdict.get().or(Some(Verdict::Panicked)));
+                self.begin_failure();
                 // The asker has it from the drop of its reply.
-                drop(fate::report(payload));
+                self.fail(ExitReason::Panicked(Arc::new(fate::report(payload))));
             }
         }
         self.activity.set(Activity::Idle);
-        match self.verdict.get() {
-            None if self.queue.borrow().is_empty() => {}
-            None => self.wake(),
-            Some(Verdict::Killed) => self.abort(),
-            Some(Verdict::Panicked) => self.stop_now(),
+        if !self.summonses.are_none() {
+            self.follow_summons();
+        } else if !self.queue.borrow().is_empty() {
+            self.wake();
+        }
+    }
+
+    /// What the handler that ran at once brought on is done by the task.
+    #[cold]
+    fn follow_summons(&self) {
+        if self.summonses.has(Summons::Kill) {
+            self.abort();
+        } else {
+            self.wake();
         }
     }
 }

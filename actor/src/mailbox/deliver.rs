@@ -1,10 +1,13 @@
 //! What the shard does with a mailbox: it delivers what came from elsewhere, and ends it with the system.
 
+use std::time::Duration;
+
 use greenroom_runtime::mesh::{Origin, Resident};
 
 use super::{Letter, Mailbox, Parcel, Phase};
 use crate::actor::Actor;
 use crate::fate::{self, Fate};
+use crate::life::ActorId;
 use crate::registry::{AnyActor, Registry};
 
 impl<A: Actor> Resident for Mailbox<A> {
@@ -32,7 +35,7 @@ impl<A: Actor> Resident for Mailbox<A> {
             }
             Parcel::Stop => self.stop(),
             Parcel::Kill => self.kill(),
-            Parcel::Watch(ended) => self.watch(ended),
+            Parcel::Control(control) => self.control(*control),
         }
     }
 
@@ -53,11 +56,31 @@ impl<A: Actor> AnyActor for Mailbox<A> {
         Self::stop(self);
     }
 
-    fn kill(&self) {
-        Self::kill(self);
-    }
-
     fn queued(&self) -> usize {
         self.queue.borrow().len()
+    }
+
+    fn id(&self) -> ActorId {
+        self.actor_id()
+    }
+
+    fn is_root(&self) -> bool {
+        !self.has_parent.get()
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.is_idle()
+    }
+
+    fn expire(&self, grace: Duration) {
+        self.expire_if_late(grace);
+    }
+
+    fn kill_overdue(&self, grace: Duration) {
+        Self::kill_overdue(self, grace);
+    }
+
+    fn waits_in(&self) -> (Option<&'static str>, Option<Duration>) {
+        Self::waits_in(self)
     }
 }

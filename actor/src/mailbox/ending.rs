@@ -2,45 +2,82 @@
 
 use std::task::{Context, Poll, Waker};
 
-use futures_channel::oneshot;
 use greenroom_runtime::mesh::{ResidentId, Ticket};
 
-use super::{Activity, Letter, Mailbox, Phase, Verdict};
+use super::{Activity, Letter, Mailbox, Phase};
 use crate::actor::Actor;
 use crate::fate;
+use crate::life::{ExitReason, Summons, contain};
 
 impl<A: Actor> Mailbox<A> {
-    /// What ends the actor, if not a stop.
-    pub(crate) fn verdict(&self) -> Option<Verdict> {
-        self.verdict.get()
-    }
-
     /// No more sends; what was accepted before is still handled.
     pub(crate) fn stop(&self) {
         if self.phase.get() != Phase::Open {
             return;
         }
         self.phase.set(Phase::Draining);
+        if self.activity.get() != Activity::Idle {
+            self.begin_grace(None);
+        }
         self.queue.borrow_mut().push_back(Letter::Stop);
         self.refuse_waiting();
-        self.wake();
+        self.rouse();
+    }
+
+    /// The actor itself wants to stop. If it is started again then, later messages are for its next incarnation.
+    pub(crate) fn stop_self(&self) {
+        if self.comes_again_after_a_stop() {
+            self.queue.borrow_mut().push_back(Letter::Stop);
+        } else {
+            self.stop();
+        }
     }
 
     /// No more sends, and nothing more is handled.
     pub(crate) fn stop_now(&self) {
-        if self.phase.get() == Phase::Open {
-            self.phase.set(Phase::Draining);
-            self.refuse_waiting();
+        match self.phase.get() {
+            Phase::Open => {
+                self.phase.set(Phase::Draining);
+                if self.activity.get() != Activity::Idle {
+                    self.begin_grace(None);
+                }
+                self.refuse_waiting();
+            }
+            Phase::Draining => {}
+            Phase::Closed => return,
         }
         self.queue.borrow_mut().push_front(Letter::Stop);
-        self.wake();
+        self.rouse();
+    }
+
+    /// As [`Mailbox::stop_self`], after the message that is being handled.
+    pub(crate) fn stop_self_now(&self) {
+        if self.comes_again_after_a_stop() {
+            self.queue.borrow_mut().push_front(Letter::Stop);
+        } else {
+            self.stop_now();
+        }
     }
 
     pub(crate) fn kill(&self) {
-        if self.phase.get() == Phase::Closed || self.verdict.get().is_some() {
+        self.kill_for(None);
+    }
+
+    /// Kills the actor, for a reason that is not the wish of somebody.
+    pub(super) fn kill_for(&self, reason: Option<ExitReason>) {
+        if self.phase.get() == Phase::Closed || self.summonses.has(Summons::Kill) {
             return;
         }
-        self.verdict.set(Some(Verdict::Killed));
+        if let Some(reason) = reason {
+            self.set_reason(reason);
+        } else if self.phase.get() == Phase::Open
+            && let Some(bonds) = self.try_bonds()
+        {
+            // It was to be restarted after a failure, which is not why it ends.
+            let reason = bonds.reason.take();
+            contain(|| drop(reason));
+        }
+        self.summonses.raise(Summons::Kill);
         self.phase.set(Phase::Draining);
         if self.activity.get() != Activity::AtOnce {
             self.abort();
@@ -58,7 +95,7 @@ impl<A: Actor> Mailbox<A> {
     }
 
     /// Everyone in line comes and sees that the actor takes no more.
-    fn refuse_waiting(&self) {
+    pub(super) fn refuse_waiting(&self) {
         if let Some(rare) = self.rare.get() {
             rare.waiting.wake_all();
         }
@@ -67,13 +104,16 @@ impl<A: Actor> Mailbox<A> {
     /// Ends the actor itself. No handler runs any more: what ran was dropped before, with its borrow.
     pub(crate) fn drop_actor(&self) {
         let actor = self.state.take();
-        crate::life::contain(|| drop(actor));
+        contain(|| drop(actor));
     }
 
-    /// The actor takes its place, if its mailbox was there first.
+    /// The actor takes its place: its mailbox was there first, or its last incarnation was dropped.
     pub(crate) fn set_actor(&self, actor: A) {
         let previous = self.state.replace(Some(actor));
-        debug_assert!(previous.is_none(), "an actor is made once");
+        debug_assert!(
+            previous.is_none(),
+            "the last incarnation is dropped before the next is made"
+        );
     }
 
     /// What was sent to an actor that does not start is handed back with this cause.
@@ -92,7 +132,7 @@ impl<A: Actor> Mailbox<A> {
         let cause = self.rare.get().and_then(|rare| rare.cause.take());
         fate::with_cause(cause, || {
             for letter in letters {
-                crate::life::contain(|| drop(letter));
+                contain(|| drop(letter));
             }
         });
         self.refuse_waiting();
@@ -105,16 +145,9 @@ impl<A: Actor> Mailbox<A> {
                 }
             }
             rare.belongings.release();
-            // Out of the borrow: hearing of the end may run foreign code.
-            let watchers = std::mem::take(&mut *rare.watchers.borrow_mut());
-            crate::life::contain(|| drop(watchers));
         }
         self.task.take();
         undelivered
-    }
-
-    pub(super) fn watch(&self, ended: oneshot::Sender<()>) {
-        self.rare().watchers.borrow_mut().push(ended);
     }
 
     /// Stops the actor for a caller outside, whose messages may stand in the line: the stop takes its place behind them.
@@ -125,6 +158,8 @@ impl<A: Actor> Mailbox<A> {
             polled.unwrap_or(Poll::Ready(()))
         };
         if poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+            // Its time runs from now, wherever the stop stands.
+            id.visit(|mailbox| mailbox.begin_grace(None));
             greenroom_runtime::spawn(std::future::poll_fn(poll)).detach();
         }
     }

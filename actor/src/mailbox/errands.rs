@@ -1,12 +1,15 @@
 //! The actor's errands, as far as the mailbox has to do with them.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::Waker;
 
-use super::{Letter, Mailbox, Phase, Verdict};
+use super::{Letter, Mailbox, Phase};
 use crate::actor::Actor;
 use crate::errand::{Brought, Errands};
 use crate::fate::PanicReport;
+use crate::life::{ExitReason, Stage};
+use crate::registry::Registry;
 
 impl<A: Actor> Mailbox<A> {
     /// The table of errands, made when first needed.
@@ -19,13 +22,19 @@ impl<A: Actor> Mailbox<A> {
         self.rare.get()?.errands.get()
     }
 
-    /// The first thing in each poll of the actor's task: timers that are due are put into the queue.
+    /// Comes before the actor waits or goes on: timers that are due are put into the queue.
     #[inline]
     pub(crate) fn begin_poll(&self, waker: &Waker) {
         if self.waker.get().is_none() {
             // The task's own waker never changes.
             drop(self.waker.set(waker.clone()));
         }
+        self.ripen_errands();
+    }
+
+    /// Puts timers that are due into the queue.
+    #[inline]
+    pub(crate) fn ripen_errands(&self) {
         if let Some(errands) = self.errands_begun() {
             errands.ripen(self);
         }
@@ -49,19 +58,20 @@ impl<A: Actor> Mailbox<A> {
         self.errands().take(self, slot)
     }
 
-    /// Ends what this incarnation of the actor has begun. Returns how many items of streams are lost with it.
-    pub(crate) fn end_errands(&self) -> usize {
-        self.errands_begun().map_or(0, |errands| errands.clear())
+    /// Ends what this incarnation of the actor has begun.
+    pub(super) fn end_errands(&self) {
+        if let Some(errands) = self.errands_begun() {
+            let lost = errands.clear();
+            Registry::with(|registry| registry.count_dead_letters(lost));
+        }
     }
 
-    /// Something of the actor's own has panicked, outside of its handlers: it ends after the message it is at.
-    pub(crate) fn fail(&self, report: PanicReport) {
-        drop(report);
-        if self.phase.get() == Phase::Closed {
+    /// Something of the actor's own has panicked, outside of its handlers: it fails after the message it is at.
+    pub(crate) fn fail_beside(&self, report: PanicReport) {
+        if self.stage.get() > Stage::Serving || self.phase.get() == Phase::Closed {
             return;
         }
-        self.verdict
-            .set(self.verdict.get().or(Some(Verdict::Panicked)));
-        self.stop_now();
+        self.fail(ExitReason::Panicked(Arc::new(report)));
+        self.rouse();
     }
 }

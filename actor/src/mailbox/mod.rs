@@ -28,10 +28,12 @@
 mod admission;
 mod at_once;
 mod belongings;
+mod control;
 mod deliver;
 mod ending;
 mod errands;
 mod flow;
+mod life;
 mod outside;
 mod serve;
 
@@ -42,12 +44,12 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::task::Waker;
 
-use futures_channel::oneshot;
 use greenroom_runtime::JoinHandle;
 use greenroom_runtime::mesh::{Flow, Origin, ResidentId, WaitList};
 
 use crate::actor::Actor;
 use crate::errand::Errands;
+use crate::life::{Bonds, Control, Restart, Stage, Summonses};
 
 /// What stands in a mailbox.
 pub(crate) enum Letter<A: Actor> {
@@ -64,8 +66,8 @@ pub enum Parcel<A: Actor> {
     Message(A::Msg),
     Stop,
     Kill,
-    /// Dropped when the actor has ended.
-    Watch(oneshot::Sender<()>),
+    /// What concerns its life only.
+    Control(Box<Control>),
 }
 
 impl<A: Actor> std::fmt::Debug for Parcel<A> {
@@ -74,7 +76,7 @@ impl<A: Actor> std::fmt::Debug for Parcel<A> {
             Self::Message(_) => "Message",
             Self::Stop => "Stop",
             Self::Kill => "Kill",
-            Self::Watch(_) => "Watch",
+            Self::Control(_) => "Control",
         })
     }
 }
@@ -99,14 +101,6 @@ enum Activity {
     AtOnce,
 }
 
-/// Why an actor ends without having been asked to stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    Killed,
-    /// A handler that ran at once panicked.
-    Panicked,
-}
-
 /// An actor and its mailbox.
 #[doc(hidden)]
 pub struct Mailbox<A: Actor> {
@@ -115,8 +109,20 @@ pub struct Mailbox<A: Actor> {
     queue: RefCell<VecDeque<Letter<A>>>,
     phase: Cell<Phase>,
     activity: Cell<Activity>,
-    /// What ends it, if not a stop.
-    verdict: Cell<Option<Verdict>>,
+    stage: Cell<Stage>,
+    /// What takes it away from its messages.
+    summonses: Summonses,
+    /// When another incarnation follows one.
+    restart: Cell<Restart>,
+    has_parent: Cell<bool>,
+    /// The time in which it is to stop runs.
+    has_grace: Cell<bool>,
+    /// Its key in the registry.
+    key: Cell<u32>,
+    /// The method whose asynchronous handler runs.
+    handling: Cell<Option<&'static &'static str>>,
+    /// When that handler first had to wait, in milliseconds of its shard; zero if it did not have to.
+    waits_since_ms: Cell<u32>,
     /// The actor's task, once it was polled.
     waker: OnceCell<Waker>,
     /// For `kill`; taken out when the actor ends.
@@ -131,12 +137,12 @@ pub struct Mailbox<A: Actor> {
 struct Rare<A: Actor> {
     waiting: WaitList,
     choked: RefCell<Vec<Origin>>,
-    watchers: RefCell<Vec<oneshot::Sender<()>>>,
     belongings: belongings::Belongings,
     /// What its messages from other shards are a part of, if they come by the key of the actor.
     flow: Cell<Option<Flow>>,
     /// Why the actor did not start.
     cause: Cell<Option<Box<str>>>,
+    bonds: OnceCell<Box<Bonds>>,
     errands: OnceCell<Rc<Errands<A>>>,
 }
 
@@ -145,10 +151,10 @@ impl<A: Actor> Default for Rare<A> {
         Self {
             waiting: WaitList::default(),
             choked: RefCell::default(),
-            watchers: RefCell::default(),
             belongings: belongings::Belongings::default(),
             flow: Cell::default(),
             cause: Cell::default(),
+            bonds: OnceCell::new(),
             errands: OnceCell::new(),
         }
     }
@@ -170,7 +176,14 @@ impl<A: Actor> Mailbox<A> {
             queue: RefCell::new(VecDeque::new()),
             phase: Cell::new(Phase::Open),
             activity: Cell::new(Activity::Busy),
-            verdict: Cell::new(None),
+            stage: Cell::new(Stage::Starting),
+            summonses: Summonses::default(),
+            restart: Cell::new(Restart::Never),
+            has_parent: Cell::new(false),
+            has_grace: Cell::new(false),
+            key: Cell::new(0),
+            handling: Cell::new(None),
+            waits_since_ms: Cell::new(0),
             waker: OnceCell::new(),
             task: Cell::new(None),
             id: OnceCell::new(),

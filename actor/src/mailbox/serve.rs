@@ -32,8 +32,9 @@ impl<A: Actor> Mailbox<A> {
 
     /// Waits until there is a letter.
     pub(crate) async fn filled(&self) {
-        std::future::poll_fn(|_| {
-            if !self.queue.borrow().is_empty() {
+        std::future::poll_fn(|cx| {
+            self.begin_poll(cx.waker());
+            if !self.queue.borrow().is_empty() || !self.summonses.are_none() {
                 return Poll::Ready(());
             }
             self.activity.set(Activity::Idle);

@@ -122,6 +122,21 @@ impl Link {
         }
     }
 
+    /// Where the writing end stands, and whether anything sent has not been taken, or waits to be sent.
+    pub(crate) fn traffic(&self) -> (usize, bool) {
+        let (position, is_unread) = self
+            .producer
+            .as_ref()
+            .map_or((0, false), Producer::progress);
+        let waits = !self.spill.is_empty()
+            || !self.waiting.is_empty()
+            || self
+                .choked
+                .values()
+                .any(|choked| !choked.waiting.is_empty());
+        (position, is_unread || waits)
+    }
+
     /// What is held up on the way to the peer; `None` if nothing was ever sent.
     pub(crate) fn sample(&self) -> Option<LinkSample> {
         self.producer.as_ref()?;

@@ -29,6 +29,7 @@ pub(crate) mod reply;
 pub(crate) mod resident;
 pub(crate) mod ring;
 pub(crate) mod team;
+pub(crate) mod traffic;
 pub(crate) mod wait;
 
 pub use at_once::answer_at_once;
@@ -36,4 +37,5 @@ pub use cross::{Cross, CrossShard};
 pub use link::{Admission, Refusal};
 pub use reply::{OutsideReply, ReplyKey, ReplySlot, open, open_outside};
 pub use resident::{Flow, Origin, OutsidePass, Resident, ResidentId, Route, evict, leave, settle};
+pub use traffic::{Traffic, traffic};
 pub use wait::{Ticket, WaitList};

@@ -184,6 +184,14 @@ impl Producer {
         true
     }
 
+    /// Behind the last record that was built, and whether a record was not taken yet.
+    pub(crate) fn progress(&self) -> (usize, bool) {
+        // ORDERING: Acquire; pairs with the swap in `Consumer::release`: what the consumer did with the records before
+        // this head has happened.
+        let head = self.shared.head.load(Acquire) & !WANTED;
+        (self.tail, head != self.tail)
+    }
+
     /// How many bytes of records wait for [`Producer::publish`].
     #[inline]
     pub(crate) fn unpublished_bytes(&self) -> usize {
