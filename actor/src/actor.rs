@@ -4,6 +4,7 @@ use crate::address::FromPort;
 use crate::context::Ctx;
 use crate::error::StartFailure;
 use crate::life::{ChildExit, Down, ToldError};
+use crate::reply::Carried;
 use crate::way::Way;
 
 /// A type whose methods are messages. Implemented by `#[actor]`, never by hand.
@@ -36,6 +37,10 @@ pub trait Actor: Sized + 'static {
     /// The method of a message. A thin pointer: each actor that waits keeps one.
     #[doc(hidden)]
     fn method(message: &Self::LocalMsg) -> &'static &'static str;
+
+    /// The reply that a message carries.
+    #[doc(hidden)]
+    fn reply_of(message: &Self::LocalMsg) -> Carried<'_>;
 
     /// Handles a message whose handler is synchronous, or gives it back.
     #[doc(hidden)]

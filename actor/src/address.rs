@@ -7,11 +7,13 @@ use std::task::{Context, Poll};
 
 use futures_channel::oneshot;
 use greenroom_runtime::ShardId;
-use greenroom_runtime::mesh::{self, Admission, Refusal, ResidentId, Route, Ticket};
+use greenroom_runtime::mesh::{self, Admission, AskId, Refusal, ResidentId, Route, Ticket};
 
 use crate::actor::Actor;
+use crate::cycle::Forward;
 use crate::error::CallSite;
 use crate::mailbox::{FromOutside, Mailbox, Parcel};
+use crate::outside::Outside;
 use crate::reply::{Answer, Reply};
 use crate::way::Way;
 
@@ -163,6 +165,16 @@ pub trait Port: Way {
     #[doc(hidden)]
     fn leave(self, place: &mut Place);
 
+    /// Lets the actor know that nobody waits for an answer any more; see [`Mailbox::give_up`].
+    #[doc(hidden)]
+    fn give_up(self, ask: Option<AskId>);
+
+    /// The way of a question to whoever is waited for, if it is on a shard of the same system.
+    #[doc(hidden)]
+    fn forward(self) -> Option<Forward> {
+        None
+    }
+
     /// Takes one of the places for messages of other threads that nobody waits for.
     #[doc(hidden)]
     fn enter_outside(self) -> Option<mesh::OutsidePass>;
@@ -174,23 +186,8 @@ pub trait Port: Way {
     /// Runs a timer on the actor's shard for a caller that has none.
     #[doc(hidden)]
     fn timer_outside(self, limit: std::time::Duration) -> oneshot::Receiver<()> {
-        let (mut fire, fired) = oneshot::channel();
-        let job = Box::new(move || {
-            greenroom_runtime::spawn(async move {
-                let mut sleep = greenroom_runtime::time::sleep(limit);
-                // Ends early when the caller has its answer, or has given up.
-                std::future::poll_fn(|cx| match fire.poll_canceled(cx) {
-                    Poll::Ready(()) => Poll::Ready(()),
-                    Poll::Pending => std::pin::pin!(&mut sleep).poll(cx),
-                })
-                .await;
-                let _unheard: Result<(), ()> = fire.send(());
-            })
-            .detach();
-        });
         // A shard that is gone drops the job: the receiver then reports an end, which the caller tells from a firing.
-        drop(self.run_there(job));
-        fired
+        crate::outside::timer(limit, |job| drop(self.run_there(job)))
     }
 }
 
@@ -254,18 +251,6 @@ pub enum Refused {
     Stopped,
     /// The calling thread is no shard of the actor's system: the message takes the long way.
     Outside,
-}
-
-/// Who hears about a message that took the long way.
-#[derive(Debug)]
-pub enum Outside {
-    /// A sender that does not wait; it took one of the places for such messages.
-    Pass(mesh::OutsidePass),
-    /// A sender that waits until the message is in the mailbox; dropped if it never gets there. One that gives up
-    /// before sends nothing.
-    Waiting(oneshot::Sender<()>),
-    /// Nobody, any more.
-    Done,
 }
 
 /// The place a waiting send holds: in one queue at a time.
@@ -425,6 +410,14 @@ impl<A: Actor> Port for Remote<A> {
         place.leave(self.id);
     }
 
+    fn give_up(self, ask: Option<AskId>) {
+        Mailbox::give_up(self.id, ask);
+    }
+
+    fn forward(self) -> Option<Forward> {
+        Mailbox::forward(self.id)
+    }
+
     fn enter_outside(self) -> Option<mesh::OutsidePass> {
         self.id.enter_outside()
     }
@@ -500,6 +493,14 @@ impl<A: Actor> Port for Here<A> {
 
     fn leave(self, place: &mut Place) {
         place.leave(self.id);
+    }
+
+    fn give_up(self, ask: Option<AskId>) {
+        Mailbox::give_up(self.id, ask);
+    }
+
+    fn forward(self) -> Option<Forward> {
+        Mailbox::forward(self.id)
     }
 
     fn enter_outside(self) -> Option<mesh::OutsidePass> {

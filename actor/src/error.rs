@@ -90,15 +90,59 @@ pub enum CallError<E = Infallible> {
     Timeout(CallSite, Timeout),
     /// The handler dropped its [`crate::Reply`] without an answer.
     NoReply(CallSite),
+    /// The answer would never have come: the actor waited, over others perhaps, for the one that asked it.
+    Cycle(CallSite, Cycle),
     /// The actor did not start: why, in the words of its factory or its start hook.
     NotStarted(CallSite, Box<str>),
+}
+
+/// The calls by which actors wait for each other in a cycle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cycle {
+    path: Box<[CallSite]>,
+}
+
+impl Cycle {
+    pub(crate) fn new(path: Vec<CallSite>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// The calls, each made by the actor that the one before is waiting for; the first is the one that failed, and the
+    /// last waits for the actor that made it.
+    #[must_use]
+    pub fn path(&self) -> &[CallSite] {
+        &self.path
+    }
+}
+
+impl fmt::Display for Cycle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, site) in self.path.iter().enumerate() {
+            let arrow = if place == 0 { "" } else { " -> " };
+            write!(f, "{arrow}{site}")?;
+        }
+        Ok(())
+    }
 }
 
 /// The limit that passed, and where the call was then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeout {
     pub(crate) limit: Duration,
+    pub(crate) source: LimitSource,
     pub(crate) sent: bool,
+}
+
+/// Where the limit of an ask came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LimitSource {
+    /// The call: [`crate::Call::timeout`] or [`crate::Call::deadline`].
+    Call,
+    /// The system, see [`crate::Builder::ask_deadline`].
+    System,
+    /// The ask which the handler that called was serving: it had so much time left.
+    Inherited,
 }
 
 impl Timeout {
@@ -106,6 +150,35 @@ impl Timeout {
     #[must_use]
     pub fn limit(&self) -> Duration {
         self.limit
+    }
+
+    /// Where it came from.
+    #[must_use]
+    pub fn source(&self) -> LimitSource {
+        self.source
+    }
+}
+
+impl fmt::Display for Timeout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let limit = self.limit;
+        match self.source {
+            LimitSource::Call => write!(f, "{limit:?}"),
+            LimitSource::System => {
+                let text = format!("{limit:?}");
+                let unit = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+                let (count, unit) = text.split_at(unit.unwrap_or(text.len()));
+                write!(
+                    f,
+                    "the default deadline {count} {unit}: say `.timeout(..)` or `.no_timeout()` at the call, or set \
+                     another with `System::builder().ask_deadline(..)`"
+                )
+            }
+            LimitSource::Inherited => write!(
+                f,
+                "{limit:?}, which was left to the ask that its caller was handling"
+            ),
+        }
     }
 }
 
@@ -127,7 +200,7 @@ impl<E> CallError<E> {
             Self::Stopped(_)
             | Self::NotStarted(..)
             | Self::Timeout(_, Timeout { sent: false, .. }) => HandlerRan::No,
-            Self::Timeout(_, _) => HandlerRan::Unknown,
+            Self::Timeout(_, _) | Self::Cycle(_, _) => HandlerRan::Unknown,
             Self::Handler(_) | Self::Killed(_) | Self::Panicked(_, _) | Self::NoReply(_) => {
                 HandlerRan::Yes
             }
@@ -152,6 +225,15 @@ impl<E> CallError<E> {
         matches!(self, Self::Timeout(_, _))
     }
 
+    /// The cycle of waiting actors that the call closed.
+    #[must_use]
+    pub fn cycle(&self) -> Option<&Cycle> {
+        match self {
+            Self::Cycle(_, cycle) => Some(cycle),
+            _ => None,
+        }
+    }
+
     /// The panic that ended the handler.
     #[must_use]
     pub fn panic(&self) -> Option<&PanicReport> {
@@ -171,7 +253,8 @@ impl<E> CallError<E> {
             | Self::Panicked(site, _)
             | Self::Timeout(site, _)
             | Self::NotStarted(site, _)
-            | Self::NoReply(site) => Some(site),
+            | Self::NoReply(site)
+            | Self::Cycle(site, _) => Some(site),
         }
     }
 
@@ -194,16 +277,20 @@ impl<E> CallError<E> {
                 write!(f, "{site} was cut off: the actor was killed while it ran")
             }
             Self::Panicked(site, report) => write!(f, "{site} panicked: {report}"),
-            Self::Timeout(site, Timeout { limit, sent: true }) => {
-                write!(f, "{site} gave no answer within {limit:?}")
+            Self::Timeout(site, timeout) if timeout.sent => {
+                write!(f, "{site} gave no answer within {timeout}")
             }
-            Self::Timeout(site, Timeout { limit, sent: false }) => {
+            Self::Timeout(site, timeout) => {
                 write!(
                     f,
-                    "{site} was not called: its mailbox had no room within {limit:?}"
+                    "{site} was not called: its mailbox had no room within {timeout}"
                 )
             }
             Self::NoReply(site) => write!(f, "{site} dropped its reply without an answer"),
+            Self::Cycle(site, cycle) => write!(
+                f,
+                "{site} would never have answered, for actors wait for each other in a cycle: {cycle}"
+            ),
             Self::NotStarted(site, cause) => {
                 write!(f, "{site} was not called: the actor did not start: {cause}")
             }
@@ -237,6 +324,8 @@ impl<E: fmt::Debug + fmt::Display> std::error::Error for CallError<E> {}
 pub struct SendError<A> {
     pub(crate) site: CallSite,
     pub(crate) full: bool,
+    /// It would never have had room.
+    pub(crate) cycle: Option<Cycle>,
     pub(crate) args: Option<A>,
 }
 
@@ -251,6 +340,12 @@ impl<A> SendError<A> {
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         !self.full
+    }
+
+    /// The cycle of waiting actors that the wait for room closed; such an error [`is_full`](Self::is_full).
+    #[must_use]
+    pub fn cycle(&self) -> Option<&Cycle> {
+        self.cycle.as_ref()
     }
 
     /// The arguments, as a tuple. `None` only when they had left for the actor's shard from a thread outside the
@@ -271,6 +366,7 @@ impl<A> SendError<A> {
         SendError {
             site: self.site,
             full: self.full,
+            cycle: self.cycle,
             args: self.args.and_then(map),
         }
     }
@@ -279,7 +375,12 @@ impl<A> SendError<A> {
 impl<A> fmt::Display for SendError<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let site = self.site;
-        if self.full {
+        if let Some(cycle) = &self.cycle {
+            write!(
+                f,
+                "{site} was not sent: there would never have been room, for actors wait for each other in a cycle: {cycle}"
+            )
+        } else if self.full {
             write!(f, "{site} was not sent: the mailbox is full")
         } else {
             write!(f, "{site} was not sent: the actor has stopped")

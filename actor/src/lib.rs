@@ -54,13 +54,16 @@ mod bulk;
 mod call;
 mod context;
 mod crowd;
+mod cycle;
 mod errand;
 mod error;
 mod fate;
+mod handling;
 mod keyed;
 mod life;
 mod mailbox;
 mod names;
+mod outside;
 mod placement;
 mod pool;
 mod registry;
@@ -86,7 +89,8 @@ pub use crate::crowd::{Broadcast, CrowdError, Group, News, PublishWhenRoom, Subs
 pub use crate::errand::{After, Compose, Composed, Errand, Every, Forward};
 // What a call becomes on each way.
 pub use crate::error::{
-    CallError, CallSite, Error, HandlerRan, SendError, SpawnError, StartFailure, Timeout,
+    CallError, CallSite, Cycle, Error, HandlerRan, LimitSource, SendError, SpawnError,
+    StartFailure, Timeout,
 };
 pub use crate::fate::PanicReport;
 pub use crate::keyed::{AddrByKey, ByKey, Keyed, KeyedBuilder};

@@ -74,6 +74,8 @@ pub(crate) struct Registry {
     killed: RefCell<Vec<Killed>>,
     /// Failures that no parent heard of, the first ones.
     root_failures: RefCell<Vec<Down>>,
+    /// Asks that were given up before their handlers began.
+    skipped: Cell<u64>,
     /// Who waits for the last actor to end.
     emptied: Cell<Option<Waker>>,
     /// Who gets the last word of this registry, when its shard has ended.
@@ -228,6 +230,10 @@ impl Registry {
         self.panics.set(self.panics.get() + 1);
     }
 
+    pub(crate) fn count_skipped(&self) {
+        self.skipped.set(self.skipped.get() + 1);
+    }
+
     /// Sends the counts once more when the shard has dropped everything that could change them.
     pub(crate) fn bequeath(&self, heir: mpsc::Sender<Counts>) {
         self.heir.set(Some(heir));
@@ -240,6 +246,7 @@ impl Registry {
             told_errors: self.told_errors.get(),
             panics: self.panics.get(),
             restarts: self.restarts.get(),
+            skipped: self.skipped.get(),
         }
     }
 }
@@ -258,6 +265,8 @@ pub struct Counts {
     pub panics: u64,
     /// Incarnations that followed another one.
     pub restarts: u64,
+    /// Asks that were dropped, or whose time was over, before their handlers began: those did not run.
+    pub skipped: u64,
 }
 
 impl std::ops::Add for Counts {
@@ -270,6 +279,7 @@ impl std::ops::Add for Counts {
             told_errors: self.told_errors + other.told_errors,
             panics: self.panics + other.panics,
             restarts: self.restarts + other.restarts,
+            skipped: self.skipped + other.skipped,
         }
     }
 }

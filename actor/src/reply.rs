@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use greenroom_runtime::mesh::ReplyKey;
+use greenroom_runtime::mesh::{AskNote, ReplyKey};
+use greenroom_runtime::time::Instant;
 
 use crate::fate::{self, Fate, PanicReport};
 
@@ -78,6 +79,20 @@ impl<R> Reply<R> {
         self.key.as_ref().is_some_and(ReplyKey::is_wanted)
     }
 
+    /// When its asker stops waiting, a little later than the asker itself has it.
+    ///
+    /// `None` for a told message, for an ask without a limit, and for one whose limit is more than an hour away. Asks
+    /// that the handler makes have no more time anyway; work that is done elsewhere may be given what is left.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.note().and_then(AskNote::deadline)
+    }
+
+    /// What is known of the ask.
+    pub(crate) fn note(&self) -> Option<AskNote> {
+        self.key.as_ref().map(ReplyKey::note)
+    }
+
     /// Whether the message was told, not asked.
     pub(crate) fn is_told(&self) -> bool {
         self.key.is_none()
@@ -98,6 +113,42 @@ impl<R> Drop for Reply<R> {
         if let Some(key) = self.key.take() {
             refuse(key);
         }
+    }
+}
+
+/// A message's reply, where it lies.
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub struct Carried<'a> {
+    pub reply: &'a dyn AnyReply,
+    /// The handler may give it away.
+    pub is_deferred: bool,
+}
+
+impl fmt::Debug for Carried<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Carried").finish_non_exhaustive()
+    }
+}
+
+/// The reply of a message, whatever its type.
+pub trait AnyReply {
+    /// What is known of the ask; `None` if the message was told.
+    #[doc(hidden)]
+    fn note(&self) -> Option<AskNote>;
+
+    /// As [`Reply::is_wanted`].
+    #[doc(hidden)]
+    fn is_wanted(&self) -> bool;
+}
+
+impl<R> AnyReply for Reply<R> {
+    fn note(&self) -> Option<AskNote> {
+        Self::note(self)
+    }
+
+    fn is_wanted(&self) -> bool {
+        Self::is_wanted(self)
     }
 }
 

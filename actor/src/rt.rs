@@ -1,20 +1,21 @@
 //! Everything generated code names. Not for people; it changes with the macros.
 
-use greenroom_runtime::mesh;
+use greenroom_runtime::mesh::{self, AskNote};
 
 pub use ::core;
 pub use greenroom_runtime::mesh::CrossShard;
 pub use greenroom_runtime::time::MissedTicks;
 
 pub use crate::actor::Actor;
-pub use crate::address::{FromPort, Outside, Place, Port, Refused, SameShard};
+pub use crate::address::{FromPort, Place, Port, Refused, SameShard};
 pub use crate::call::{Answers, Call, Flat, IsResult, Method, Plain, ReplyMode};
 pub use crate::context::Ctx;
 pub use crate::errand::Every;
 pub use crate::error::StartFailure;
 pub use crate::life::{ChildExit, Down, ToldError};
 pub use crate::mailbox::{Mailbox, Parcel};
-pub use crate::reply::Reply;
+pub use crate::outside::Outside;
+pub use crate::reply::{AnyReply, Carried, Reply};
 pub use crate::way::{Suits, Way};
 
 use crate::life::{Event, note_told_error};
@@ -62,6 +63,16 @@ impl<R> Cross<Reply<R>> {
         R: CrossShard,
     {
         Self(mesh::Cross::new(reply))
+    }
+}
+
+impl<R> AnyReply for Cross<Reply<R>> {
+    fn note(&self) -> Option<AskNote> {
+        self.0.peek().note()
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.0.peek().is_wanted()
     }
 }
 

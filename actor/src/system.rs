@@ -66,7 +66,7 @@ impl System {
     /// A builder for everything that can be chosen.
     pub fn builder() -> Builder {
         Builder {
-            runtime: greenroom_runtime::Builder::new(),
+            runtime: greenroom_runtime::Builder::new().reply_limit(Some(ASK_DEADLINE)),
             settings: None,
         }
     }
@@ -222,6 +222,9 @@ impl Deref for System {
     }
 }
 
+/// How long an ask waits if neither the call nor the builder says otherwise.
+const ASK_DEADLINE: Duration = Duration::from_secs(30);
+
 /// Chooses what a system is like, then starts it.
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `start`"]
@@ -263,6 +266,34 @@ impl Builder {
     fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         change(self.settings.get_or_insert_default());
         self
+    }
+
+    /// How long an ask waits that does not say itself how long. `None`: for ever. Default: 30 seconds.
+    ///
+    /// It is kept coarsely, so it costs nothing for each call: an ask may wait about a tenth of a second longer. A call says
+    /// otherwise with [`crate::Call::timeout`], [`crate::Call::deadline`] and [`crate::Call::no_timeout`].
+    ///
+    /// # Examples
+    /// ```
+    /// use greenroom::{LimitSource, prelude::*};
+    /// use std::time::Duration;
+    ///
+    /// #[derive(Default)]
+    /// struct Silent { kept: Vec<Reply<u32>> }
+    ///
+    /// #[actor]
+    /// impl Silent {
+    ///     pub fn ask(&mut self, reply: Reply<u32>) { self.kept.push(reply); }
+    /// }
+    ///
+    /// let system = System::builder().shards(1).ask_deadline(Duration::from_millis(20)).start()?;
+    /// let silent = system.block_on(system.spawn_on(0, Silent::default))?;
+    /// let error = silent.ask().blocking().unwrap_err();
+    /// assert!(error.is_timeout() && error.to_string().contains("default deadline 20 ms"));
+    /// # Ok::<(), greenroom::Error>(())
+    /// ```
+    pub fn ask_deadline(self, limit: impl Into<Option<Duration>>) -> Self {
+        self.runtime(|runtime| runtime.reply_limit(limit.into()))
     }
 
     /// Everything else, on the runtime's own builder.

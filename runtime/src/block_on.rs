@@ -24,12 +24,23 @@ impl Wake for Unpark {
     }
 }
 
-/// Polls the future on the calling thread, parked in between, until it is done.
+/// Polls a future on the calling thread, parked in between, until it is done.
+///
+/// It needs no runtime: [`crate::Runtime::block_on`] is the same for who has one at hand.
 ///
 /// # Panics
 /// If the calling thread is a shard.
+///
+/// # Examples
+/// ```
+/// let runtime = greenroom_runtime::Builder::new().shards(1).start()?;
+/// let task = runtime.handle().spawn_on(0, || async { 6 * 7 });
+/// let answer = std::thread::spawn(|| greenroom_runtime::block_on(task)).join().unwrap();
+/// assert_eq!(answer.unwrap(), 42);
+/// # Ok::<(), greenroom_runtime::StartError>(())
+/// ```
 #[track_caller]
-pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+pub fn block_on<F: Future>(future: F) -> F::Output {
     assert!(
         crate::current_shard().is_none(),
         "`block_on` was called on a shard, which it would block: await the future, or spawn it"

@@ -36,6 +36,7 @@ pub struct Builder {
     pub(crate) recv_buffers: usize,
     pub(crate) recv_buffer_bytes: usize,
     pub(crate) link_bytes: usize,
+    pub(crate) reply_limit: Option<Duration>,
     pub(crate) spin: Duration,
     pub(crate) gather: Duration,
     pub(crate) lifo_slot: bool,
@@ -70,6 +71,7 @@ impl Builder {
             recv_buffers: 512,
             recv_buffer_bytes: 8192,
             link_bytes: 64 * 1024,
+            reply_limit: None,
             spin: Duration::ZERO,
             gather: Duration::from_micros(50),
             lifo_slot: true,
@@ -109,6 +111,13 @@ impl Builder {
     /// [`Runtime::backend`] tells what was chosen, and [`Runtime::backend_reason`] why it was not io_uring.
     pub fn backend(mut self, backend: Backend) -> Self {
         self.backend = backend;
+        self
+    }
+
+    /// How long an answer is waited for where nothing else is said, see [`Due::usual`](crate::mesh::Due::usual). Default:
+    /// without limit.
+    pub fn reply_limit(mut self, limit: Option<Duration>) -> Self {
+        self.reply_limit = limit;
         self
     }
 

@@ -98,6 +98,7 @@ pub(crate) fn start(builder: &Builder) -> Result<Runtime, StartError> {
                 builder.spin
             },
             gather: builder.gather,
+            reply_limit: builder.reply_limit,
             lifo_slot: builder.lifo_slot,
             hooks: builder.hooks.clone().into_option(),
         };

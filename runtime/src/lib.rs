@@ -49,6 +49,7 @@ mod sys;
 pub mod task;
 pub mod time;
 
+pub use block_on::block_on;
 pub use builder::Builder;
 pub use error::StartError;
 pub use float::{FloatCounts, FloatHandle, offload, spawn_anywhere};

@@ -10,7 +10,6 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
-use crate::block_on;
 use crate::blocking::{self, BlockingCounts, BlockingHandle};
 use crate::mesh::team::Team;
 use crate::observe::watchdog::Watchdog;
@@ -99,7 +98,7 @@ impl Runtime {
     /// If the calling thread is a shard: it would block everything on it.
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
-        block_on::block_on(future)
+        crate::block_on(future)
     }
 
     /// Runs a future on a shard and blocks the calling thread until it is done.

@@ -475,7 +475,7 @@ fn a_seed_gives_each_shard_the_same_numbers_in_every_runtime() {
 
 #[test]
 fn what_a_destructor_sends_at_the_end_of_a_turn_leaves_with_that_turn() {
-    use greenroom_runtime::mesh::{Origin, ReplyKey, Resident, evict, open, settle};
+    use greenroom_runtime::mesh::{Due, Origin, ReplyKey, Resident, evict, open, settle};
 
     /// Answers when it is dropped, which for an evicted resident is at the end of the turn.
     struct Keeper(Option<ReplyKey<u32>>);
@@ -490,10 +490,10 @@ fn what_a_destructor_sends_at_the_end_of_a_turn_leaves_with_that_turn() {
         }
     }
     runtime(2).run_on(0, || async {
-        let (answer, key) = open::<u32>().unwrap();
+        let (answer, key) = open::<u32>(Due::NEVER).unwrap();
         let keep = move || async move { evict(settle(Rc::new(Keeper(Some(key))))) };
         Handle::current().unwrap().spawn_on(1, keep).await.unwrap();
         let answered = timeout(Duration::from_secs(30), answer).await;
-        assert_eq!(answered, Ok(Some(7)));
+        assert_eq!(answered, Ok(Ok(7)));
     });
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use greenroom::prelude::*;
-use greenroom::runtime::yield_now;
+use greenroom::runtime::{spawn, yield_now};
 use greenroom_tests::{counts, on_shards, poll_once};
 
 /// Keeps the replies it is given.
@@ -49,6 +49,13 @@ enum Parting {
     Kill,
 }
 
+/// Asks here and now; a task waits for the answer, so that the ask is not given up.
+fn ask(mut ask: impl Future + Unpin + 'static) {
+    if poll_once(&mut ask).is_pending() {
+        spawn(async move { drop(ask.await) }).detach();
+    }
+}
+
 struct Local {
     keeper: Addr<Keeper>,
     parting: Parting,
@@ -57,8 +64,8 @@ struct Local {
 impl Drop for Local {
     fn drop(&mut self) {
         match self.parting {
-            Parting::LetGo => drop(poll_once(&mut self.keeper.let_go().into_future())),
-            Parting::Fail => drop(poll_once(&mut self.keeper.fail().into_future())),
+            Parting::LetGo => ask(self.keeper.let_go().into_future()),
+            Parting::Fail => ask(self.keeper.fail().into_future()),
             Parting::Kill => Addr::kill(self.keeper),
         }
     }

@@ -7,6 +7,7 @@
 //! * `enums.rs`: the messages of the actor, one variant each;
 //! * `client.rs`: the calls, one method for each message;
 //! * `dispatch.rs`: from a variant to the handler;
+//! * `replies.rs`: from a variant to the reply in it;
 //! * `hooks.rs`: from the events of an actor's life to its hooks;
 //! * `timers.rs`: what an actor sends to itself again and again.
 
@@ -14,6 +15,7 @@ mod client;
 mod dispatch;
 mod enums;
 mod hooks;
+mod replies;
 mod timers;
 
 use proc_macro2::{Ident, Literal, TokenStream};
@@ -132,6 +134,7 @@ fn implementation(actor: &ActorDef, names: &Names) -> TokenStream {
         }
     });
     let dispatch = dispatch::expand(actor, names);
+    let replies = replies::expand(actor, names);
     let hooks = hooks::expand(actor);
     let timers = timers::expand(actor);
     quote_spanned! {hygiene::generated()=>
@@ -142,6 +145,7 @@ fn implementation(actor: &ActorDef, names: &Names) -> TokenStream {
             type Client<__P: __rt::Way<Actor = Self>> = #client<__P>;
             const NAME: &'static __rt::core::primitive::str = #name;
             #mailbox
+            #replies
             #dispatch
             #hooks
             #timers

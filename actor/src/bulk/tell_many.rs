@@ -223,6 +223,7 @@ where
             refused: SendError {
                 site: site.expect("a send that failed had somewhere to go"),
                 full: refused == Refused::Full,
+                cycle: None,
                 args,
             },
         }

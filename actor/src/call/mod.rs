@@ -5,15 +5,21 @@
 //! and [`Tell`]; `ask` waits for the answer.
 
 mod ask;
+mod blocking;
 mod send;
+mod term;
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
+use greenroom_runtime::time::Instant;
+
 pub use self::ask::Ask;
 pub use self::send::Tell;
 pub(crate) use self::send::Unsent;
+pub(crate) use self::term::Allowance;
+use self::term::Limit;
 use crate::actor::Actor;
 use crate::address::{Port, Refused};
 use crate::error::{CallError, SendError};
@@ -124,6 +130,7 @@ impl<R: IsResult> Answers for Flat<R> {
             CallError::Panicked(site, report) => CallError::Panicked(site, report),
             CallError::Timeout(site, timeout) => CallError::Timeout(site, timeout),
             CallError::NoReply(site) => CallError::NoReply(site),
+            CallError::Cycle(site, cycle) => CallError::Cycle(site, cycle),
             CallError::NotStarted(site, cause) => CallError::NotStarted(site, cause),
         })
     }
@@ -210,8 +217,48 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Call<P, M, A, B> {
     }
 
     /// Asks with a limit on the whole call, from its first poll to the answer.
+    ///
+    /// In a handler that serves an ask which has less time left, that is the limit. A limit that is not said is the
+    /// system's, see [`crate::Builder::ask_deadline`].
+    ///
+    /// # Examples
+    /// ```
+    /// use greenroom::prelude::*;
+    /// use std::time::Duration;
+    ///
+    /// #[derive(Default)]
+    /// struct Silent { kept: Vec<Reply<u32>> }
+    ///
+    /// #[actor]
+    /// impl Silent {
+    ///     pub fn ask(&mut self, reply: Reply<u32>) { self.kept.push(reply); }
+    /// }
+    ///
+    /// let system = System::start(1)?;
+    /// let silent = system.block_on(system.spawn_on(0, Silent::default))?;
+    /// let error = silent.ask().timeout(Duration::from_millis(10)).blocking().unwrap_err();
+    /// assert!(error.is_timeout());
+    /// assert!(error.to_string().ends_with("gave no answer within 10ms"));
+    /// # Ok::<(), greenroom::Error>(())
+    /// ```
     pub fn timeout(self, limit: Duration) -> Ask<P, M, A, B> {
-        Ask::within(self, limit)
+        Ask::limited(self, Limit::Within(limit))
+    }
+
+    /// Asks until a moment: one of the runtime's clock, or a `std::time::Instant`.
+    ///
+    /// For several calls that share what is left of a limit. One that has passed still sends the message, if it can at
+    /// once; then nobody waits for the answer.
+    pub fn deadline(self, at: impl Into<Instant>) -> Ask<P, M, A, B> {
+        Ask::limited(self, Limit::Until(at.into()))
+    }
+
+    /// Asks without a limit of its own, also without the system's.
+    ///
+    /// In a handler that serves an ask with a limit, what is left of that still holds: the answer would come too late
+    /// for whom it is for. Work that is to be done in any case is told, or asked for in a task of its own.
+    pub fn no_timeout(self) -> Ask<P, M, A, B> {
+        Ask::limited(self, Limit::Never)
     }
 }
 

@@ -6,10 +6,14 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use futures_channel::oneshot;
+use greenroom_runtime::mesh::AskId;
 
 use super::{Call, Method, ReplyMode};
-use crate::address::{Outside, Place, Port, Refused};
+use crate::address::{Place, Port, Refused};
+use crate::cycle::{Edge, Wait};
 use crate::error::{CallSite, SendError};
+use crate::handling::{self, Mode};
+use crate::outside::Outside;
 use crate::reply::{Answer, Reply};
 
 /// A message that is not built yet, and its place in a queue.
@@ -18,6 +22,8 @@ pub(crate) struct Unsent<P: Port, M: ReplyMode, A, B> {
     /// Gone once the message was built.
     args: Option<A>,
     place: Place,
+    /// Names the wait for room, once a handler had to.
+    wait: Option<AskId>,
     method: PhantomData<fn() -> (M, B)>,
 }
 
@@ -28,12 +34,9 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
             port: call.port,
             args: Some(call.args),
             place: Place::None,
+            wait: None,
             method: PhantomData,
         }
-    }
-
-    pub(crate) fn port(&self) -> P {
-        self.port
     }
 
     /// Whether it holds a place in a line.
@@ -107,6 +110,32 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
             .poll_send(place, cx, || B::build(take(args), reply()))
     }
 
+    /// Names the wait, if it is one for room in the actor's mailbox.
+    #[cold]
+    pub(super) fn waits_for_room(&mut self) -> Option<AskId> {
+        let is_for_actor = match &self.place {
+            Place::Mailbox(_) => true,
+            Place::Link(admission) => admission.waits_for_resident(),
+            _ => false,
+        };
+        if is_for_actor && self.wait.is_none() {
+            self.wait = AskId::take();
+        }
+        self.wait.filter(|_| is_for_actor)
+    }
+
+    /// What a handler that makes this call waits for, with so many clones of its waker.
+    #[cold]
+    pub(super) fn describe(&self, id: AskId, edge: Edge, wakers: usize) -> Option<Wait> {
+        Some(Wait {
+            id,
+            edge,
+            site: self.site(),
+            wakers,
+            forward: self.port.forward()?,
+        })
+    }
+
     pub(super) fn send_outside(
         &mut self,
         reply: Reply<M::Reply>,
@@ -130,6 +159,7 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
         SendError {
             site: self.site(),
             full: refused == Refused::Full,
+            cycle: None,
             args: self.args.take(),
         }
     }
@@ -137,6 +167,13 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
     #[cold]
     pub(crate) fn site(&self) -> CallSite {
         self.port.site(B::NAME)
+    }
+}
+
+impl<P: Port, M: ReplyMode, A, B> Unsent<P, M, A, B> {
+    #[inline]
+    pub(crate) fn port(&self) -> P {
+        self.port
     }
 }
 
@@ -171,6 +208,32 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Tell<P, M, A, B> {
         }
     }
 
+    /// Waits for room.
+    #[cold]
+    fn wait(&mut self) -> Poll<Result<(), SendError<A>>> {
+        let Some(id) = self.call.waits_for_room() else {
+            return Poll::Pending;
+        };
+        match handling::note_wait(id) {
+            Mode::Usual => {}
+            Mode::Inquiring => {
+                let room = greenroom_runtime::current_shard().map(Edge::Room);
+                if let Some(wait) = room.and_then(|room| self.call.describe(id, room, 1)) {
+                    handling::tell(wait);
+                }
+            }
+            Mode::Breaking => {
+                if let Some(cycle) = handling::broken(id) {
+                    return Poll::Ready(Err(SendError {
+                        cycle: Some(cycle),
+                        ..self.call.give_back(Refused::Full)
+                    }));
+                }
+            }
+        }
+        Poll::Pending
+    }
+
     /// The way of a thread that is no shard of the actor's system.
     #[cold]
     fn poll_outside(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<A>>> {
@@ -201,7 +264,7 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Future for Tell<P, M, A, B> {
             return this.poll_outside(cx);
         }
         match this.call.poll_send(cx, Reply::none) {
-            Poll::Pending => Poll::Pending,
+            Poll::Pending => this.wait(),
             Poll::Ready(Ok(())) => Poll::Ready(Ok(())),
             Poll::Ready(Err(Refused::Outside)) => this.poll_outside(cx),
             Poll::Ready(Err(refused)) => Poll::Ready(Err(this.call.give_back(refused))),

@@ -13,7 +13,7 @@ use foldhash::SharedSeed;
 use foldhash::quality::SeedableRandomState;
 use futures_channel::oneshot;
 use greenroom_runtime::ShardId;
-use greenroom_runtime::mesh::{self, Flow, Origin, Resident, ResidentId, Ticket};
+use greenroom_runtime::mesh::{self, AskId, Flow, Origin, Resident, ResidentId, Ticket};
 use hashbrown::HashTable;
 
 use super::Live;
@@ -30,6 +30,8 @@ use crate::registry::Registry;
 pub(crate) enum Parcel<K, A: Actor> {
     /// A message for the instance of a key.
     Message(K, A::Msg),
+    /// Somebody does not wait any more for an answer of this key's instance; see [`Mailbox::note_given_up`].
+    GivenUp(K, Option<AskId>),
     /// All instances are to stop; dropped when they have.
     Stop(oneshot::Sender<()>),
 }
@@ -38,6 +40,7 @@ impl<K, A: Actor> fmt::Debug for Parcel<K, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Message(..) => "Message",
+            Self::GivenUp(..) => "GivenUp",
             Self::Stop(_) => "Stop",
         })
     }
@@ -114,6 +117,16 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Keeper<K, A> {
     }
 
     /// The mailbox that takes the next message to a key, if it was there already.
+    pub(super) fn note_given_up<Q>(&self, key: &Q, ask: Option<AskId>)
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        if let Some(mailbox) = self.open_mailbox(key) {
+            mailbox.note_given_up(ask);
+        }
+    }
+
     pub(super) fn open_mailbox<Q>(&self, key: &Q) -> Option<Rc<Mailbox<A>>>
     where
         K: Borrow<Q>,
@@ -300,6 +313,10 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Resident for Keeper<K, A> {
     fn deliver(&self, parcel: Parcel<K, A>, origin: Origin) {
         match parcel {
             Parcel::Stop(ended) => self.stop(ended),
+            Parcel::GivenUp(key, ask) => {
+                self.note_given_up(&key, ask);
+                life::contain(|| drop(key));
+            }
             Parcel::Message(key, message) => {
                 let flow = super::hash_of(&key);
                 let mailbox = self.open_mailbox(&key).or_else(|| {
@@ -315,14 +332,22 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Resident for Keeper<K, A> {
     }
 
     fn undeliverable(parcel: Parcel<K, A>) {
-        match parcel {
-            // The keeper is gone: so are its instances.
-            Parcel::Stop(ended) => drop(ended),
-            Parcel::Message(key, message) => {
-                life::contain(|| drop(key));
-                undeliverable(message);
-            }
+        Self::refuse(parcel, Origin::Direct);
+    }
+
+    fn refuse(parcel: Parcel<K, A>, origin: Origin) {
+        if !matches!(parcel, Parcel::Message(..)) {
+            return Self::returned(parcel);
         }
+        Registry::with(|registry| registry.count_dead_letters(1));
+        if let Err(parcel) = origin.send_back::<Self>(parcel) {
+            Self::returned(parcel);
+        }
+    }
+
+    fn returned(parcel: Parcel<K, A>) {
+        // The keeper is gone: so are its instances.
+        fate::with(Fate::Stopped, || life::contain(|| drop(parcel)));
     }
 }
 

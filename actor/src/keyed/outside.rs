@@ -8,8 +8,9 @@ use greenroom_runtime::mesh::ResidentId;
 
 use super::keeper::{Keeper, undeliverable};
 use crate::actor::Actor;
-use crate::address::{Outside, Place};
+use crate::address::Place;
 use crate::life::contain;
+use crate::outside::{Outside, Sender};
 
 /// A message on its way, with its key.
 pub(super) struct Arrival<K: Hash + Eq + Send + 'static, A: Actor> {
@@ -46,8 +47,9 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Arrival<K, A> {
             hash: self.hash,
             env: Some(self.env),
             place: Place::None,
-            sent: self.sent,
+            sender: Sender::new(self.sent),
         };
+        visitor.sender.arrive();
         if visitor
             .poll(&mut Context::from_waker(Waker::noop()))
             .is_pending()
@@ -65,15 +67,14 @@ struct Visitor<K: Hash + Eq + Send + 'static, A: Actor> {
     /// Gone once it is in a mailbox.
     env: Option<A::Msg>,
     place: Place,
-    sent: Outside,
+    sender: Sender,
 }
 
 impl<K: Hash + Eq + Send + 'static, A: Actor> Visitor<K, A> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if let Outside::Waiting(sender) = &mut self.sent
-            && sender.poll_canceled(cx).is_ready()
-        {
-            // Its sender has given up: nothing is sent.
+        let in_line = !matches!(self.place, Place::None);
+        if self.sender.gives_up(cx, in_line) {
+            // Nothing is sent.
             if let Place::OfInstance(number, ticket) = std::mem::take(&mut self.place) {
                 self.keeper
                     .visit(|keeper| keeper.leave(&*self.key, number, ticket));
@@ -88,12 +89,7 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Visitor<K, A> {
         });
         match pushed {
             Some(Poll::Pending) => return Poll::Pending,
-            Some(Poll::Ready(Ok(()))) => {
-                if let Outside::Waiting(sender) = std::mem::replace(&mut self.sent, Outside::Done) {
-                    // The sender may have given up just now.
-                    let _unheard: Result<(), ()> = sender.send(());
-                }
-            }
+            Some(Poll::Ready(Ok(()))) => self.sender.hear(),
             // Disposed of by the drop of this value.
             Some(Poll::Ready(Err(_))) | None => {}
         }

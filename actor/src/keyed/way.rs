@@ -6,14 +6,15 @@ use std::hash::Hash;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use greenroom_runtime::mesh::{self, Admission, OutsidePass, Refusal, ResidentId, Route};
+use greenroom_runtime::mesh::{self, Admission, AskId, OutsidePass, Refusal, ResidentId, Route};
 
 use super::keeper::{Keeper, Parcel, flow_of};
 use super::outside::Arrival;
 use crate::actor::Actor;
-use crate::address::{Addr, Job, Outside, Place, Port, Refused, sealed};
+use crate::address::{Addr, Job, Place, Port, Refused, sealed};
 use crate::call::{Call, Method, ReplyMode};
 use crate::error::CallSite;
+use crate::outside::Outside;
 use crate::reply::{Answer, Reply};
 use crate::way::{Suits, Way};
 
@@ -206,6 +207,16 @@ where
                     })));
                 }
             }
+        }
+    }
+
+    fn give_up(self, ask: Option<AskId>) {
+        if self.keeper.route() == Route::Here {
+            self.keeper
+                .visit(|keeper| keeper.note_given_up(self.key, None));
+        } else {
+            // A keeper whose shard is gone has no instances.
+            drop(self.keeper.post(Parcel::GivenUp(self.key.to_owned(), ask)));
         }
     }
 

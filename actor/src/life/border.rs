@@ -4,12 +4,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use greenroom_runtime::mesh::AskNote;
 use greenroom_runtime::task::discard_payload;
 
 use super::summons::Summons;
 use crate::actor::Actor;
+use crate::cycle;
 use crate::fate::{self, Fate, PanicReport};
+use crate::handling;
 use crate::mailbox::Mailbox;
+use crate::reply::Carried;
 
 /// What ended a piece of the user's code before it was done.
 #[derive(Debug)]
@@ -23,15 +27,26 @@ pub(super) enum Cause {
 pub(super) struct Caught<'a, A: Actor, F> {
     mailbox: &'a Mailbox<A>,
     future: Pin<&'a mut F>,
+    served: Serving,
     // Dropped before the future, which is behind a reference, if this is cancelled while it waits.
     interrupted: Interrupted,
 }
 
 impl<'a, A: Actor, F> Caught<'a, A, F> {
     pub(super) fn new(mailbox: &'a Mailbox<A>, future: Pin<&'a mut F>) -> Self {
+        Self::serving(Serving::default(), mailbox, future)
+    }
+
+    /// Of a handler, with the ask it serves.
+    pub(super) fn serving(
+        served: Serving,
+        mailbox: &'a Mailbox<A>,
+        future: Pin<&'a mut F>,
+    ) -> Self {
         Self {
             mailbox,
             future,
+            served,
             interrupted: Interrupted { armed: true },
         }
     }
@@ -43,16 +58,20 @@ impl<A: Actor, F: Future> Future for Caught<'_, A, F> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         if this.mailbox.summonses().has(Summons::Cut) {
+            this.mailbox.waits_on(0, cx.waker());
             // Armed: what the future holds hears that it was cut off. The caller takes the fate back when it is dropped.
             return Poll::Ready(Err(Cause::Cut));
         }
         this.mailbox.begin_poll(cx.waker());
-        let polled = this
-            .mailbox
-            .while_handling(|| catch_unwind(AssertUnwindSafe(|| this.future.as_mut().poll(cx))));
+        let polled = if this.mailbox.is_asked() {
+            this.inquire(cx)
+        } else {
+            this.run(cx)
+        };
         let output = match polled {
             Ok(Poll::Pending) => {
                 this.mailbox.note_wait(cx);
+                this.mailbox.waits_on(handling::last_wait(), cx.waker());
                 return Poll::Pending;
             }
             Ok(Poll::Ready(output)) => Ok(output),
@@ -61,8 +80,54 @@ impl<A: Actor, F: Future> Future for Caught<'_, A, F> {
                 Err(Cause::Panicked(fate::report(payload)))
             }
         };
+        this.mailbox.waits_on(0, cx.waker());
         this.interrupted.armed = false;
         Poll::Ready(output)
+    }
+}
+
+/// How a poll of the user's code ended.
+type Polled<T> = std::thread::Result<Poll<T>>;
+
+impl<A: Actor, F: Future> Caught<'_, A, F> {
+    #[inline]
+    fn run(&mut self, cx: &mut Context<'_>) -> Polled<F::Output> {
+        let (mailbox, served) = (self.mailbox, self.served.ask);
+        let poll = || catch_unwind(AssertUnwindSafe(|| self.future.as_mut().poll(cx)));
+        mailbox.while_handling(|| handling::serving(served, poll))
+    }
+
+    /// Runs, and finds out whether it then waits for one call and nothing else; a call that closes a cycle gives up.
+    #[cold]
+    fn inquire(&mut self, cx: &mut Context<'_>) -> Polled<F::Output> {
+        let (polled, wait) = cycle::inquire(
+            cx,
+            |cx| self.run(cx),
+            |polled| matches!(polled, Ok(Poll::Pending)),
+        );
+        let holds_up = self.served.ask.filter(|_| !self.served.is_deferred);
+        let closed = self.mailbox.answer(holds_up, wait.as_ref());
+        match (wait, closed) {
+            (Some(wait), Some(cycle)) => handling::breaking(wait.id, cycle, || self.run(cx)),
+            _ => polled,
+        }
+    }
+}
+
+/// The ask that a handler serves.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Serving {
+    ask: Option<AskNote>,
+    /// The handler may have given the reply away.
+    is_deferred: bool,
+}
+
+impl Serving {
+    pub(super) fn of(carried: Carried<'_>) -> Self {
+        Self {
+            ask: carried.reply.note(),
+            is_deferred: carried.is_deferred,
+        }
     }
 }
 

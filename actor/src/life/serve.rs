@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 
 use super::bonds::Event;
-use super::border::{Caught, Cause};
+use super::border::{Caught, Cause, Serving};
 use super::exit::ExitReason;
 use super::summons::Summons;
 use crate::actor::Actor;
@@ -58,11 +58,12 @@ pub(super) async fn serve_all<A: Actor>(mailbox: &Mailbox<A>) -> Ended {
             }
             Ok(Served::Awaits(message)) => {
                 mailbox.begin_handling(A::method(&message));
+                let served = Serving::of(A::reply_of(&message));
                 let cause = {
                     let mut state = mailbox.state();
                     let mut ctx = Ctx::new(mailbox.id());
                     let handler = pin!(state.dispatch(message, &mut ctx));
-                    Caught::new(mailbox, handler).await.err()
+                    Caught::serving(served, mailbox, handler).await.err()
                 };
                 mailbox.end_handling();
                 if let Some(cause) = cause {
@@ -103,6 +104,14 @@ fn serve_now<A: Actor>(mailbox: &Mailbox<A>, share: &mut usize) -> Served<A> {
                 }
             },
             Some(Letter::Message(message)) => {
+                let message = if mailbox.looks_first() {
+                    match mailbox.skip_given_up(message) {
+                        Some(message) => message,
+                        None => continue,
+                    }
+                } else {
+                    message
+                };
                 if let Some(message) = actor.dispatch_now(message, &mut ctx) {
                     return Served::Awaits(message);
                 }

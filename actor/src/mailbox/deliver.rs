@@ -18,7 +18,7 @@ impl<A: Actor> Resident for Mailbox<A> {
         match parcel {
             Parcel::Message(message) => {
                 if self.phase.get() != Phase::Open {
-                    return Self::undeliverable(Parcel::Message(message));
+                    return Self::refuse(Parcel::Message(message), origin);
                 }
                 if self.may_handle_at_once() && origin.may_work_now() {
                     return self.handle_at_once(message.into());
@@ -36,13 +36,28 @@ impl<A: Actor> Resident for Mailbox<A> {
             Parcel::Stop => self.stop(),
             Parcel::Kill => self.kill(),
             Parcel::Control(control) => self.control(*control),
+            Parcel::GivenUp(ask) => self.note_given_up(ask),
+            Parcel::Probe(probe) => self.take_probe(probe),
         }
     }
 
     fn undeliverable(parcel: Parcel<A>) {
-        if matches!(parcel, Parcel::Message(_)) {
-            Registry::with(|registry| registry.count_dead_letters(1));
+        Self::refuse(parcel, Origin::Direct);
+    }
+
+    /// A message goes home: its arguments are dropped where they came from, and the drop of its reply, which says that the
+    /// actor has stopped, needs no answer of its own.
+    fn refuse(parcel: Parcel<A>, origin: Origin) {
+        if !matches!(parcel, Parcel::Message(_)) {
+            return Self::returned(parcel);
         }
+        Registry::with(|registry| registry.count_dead_letters(1));
+        if let Err(parcel) = origin.send_back::<Self>(parcel) {
+            Self::returned(parcel);
+        }
+    }
+
+    fn returned(parcel: Parcel<A>) {
         fate::with(Fate::Stopped, || crate::life::contain(|| drop(parcel)));
     }
 }

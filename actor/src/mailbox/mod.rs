@@ -33,21 +33,24 @@ mod deliver;
 mod ending;
 mod errands;
 mod flow;
+mod given_up;
 mod life;
 mod outside;
 mod serve;
+mod waits;
 
 pub(crate) use self::outside::{FromOutside, PartFromOutside};
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::task::Waker;
 
 use greenroom_runtime::JoinHandle;
-use greenroom_runtime::mesh::{Flow, Origin, ResidentId, WaitList};
+use greenroom_runtime::mesh::{AskId, Flow, Origin, ResidentId, WaitList};
 
 use crate::actor::Actor;
+use crate::cycle::Probe;
 use crate::errand::Errands;
 use crate::life::{Bonds, Control, Restart, Stage, Summonses};
 
@@ -68,6 +71,10 @@ pub enum Parcel<A: Actor> {
     Kill,
     /// What concerns its life only.
     Control(Box<Control>),
+    /// Nobody waits for an answer any more. Which, if its slot is on another shard.
+    GivenUp(Option<AskId>),
+    /// What does its handler wait for?
+    Probe(Box<Probe>),
 }
 
 impl<A: Actor> std::fmt::Debug for Parcel<A> {
@@ -77,6 +84,8 @@ impl<A: Actor> std::fmt::Debug for Parcel<A> {
             Self::Stop => "Stop",
             Self::Kill => "Kill",
             Self::Control(_) => "Control",
+            Self::GivenUp(_) => "GivenUp",
+            Self::Probe(_) => "Probe",
         })
     }
 }
@@ -130,6 +139,15 @@ pub struct Mailbox<A: Actor> {
     id: OnceCell<ResidentId<Mailbox<A>>>,
     /// Room that comes free is to be made known: to a front of the line that was not called yet, or to a choked shard.
     room_wanted: Cell<bool>,
+    /// Askers have given up while their messages may be in the queue.
+    looks_first: Cell<bool>,
+    /// A call that its handler waits for, and perhaps for others; zero for none.
+    waits_on: Cell<u64>,
+    /// Listed among those whose handlers wait.
+    is_suspect: Cell<bool>,
+    /// Its handler is to find out what it waits for: because somebody asks, or to ask around itself.
+    is_asked: Cell<bool>,
+    asks_around: Cell<bool>,
     /// Senders on this shard that wait for room, and everything else that is seldom used. Made when first needed.
     rare: OnceCell<Box<Rare<A>>>,
 }
@@ -137,6 +155,10 @@ pub struct Mailbox<A: Actor> {
 struct Rare<A: Actor> {
     waiting: WaitList,
     choked: RefCell<Vec<Origin>>,
+    /// Asks of other shards that were given up.
+    given_up: RefCell<BTreeSet<AskId>>,
+    /// Who asks what the handler waits for.
+    probes: RefCell<waits::Probes>,
     belongings: belongings::Belongings,
     /// What its messages from other shards are a part of, if they come by the key of the actor.
     flow: Cell<Option<Flow>>,
@@ -151,6 +173,8 @@ impl<A: Actor> Default for Rare<A> {
         Self {
             waiting: WaitList::default(),
             choked: RefCell::default(),
+            given_up: RefCell::default(),
+            probes: RefCell::default(),
             belongings: belongings::Belongings::default(),
             flow: Cell::default(),
             cause: Cell::default(),
@@ -188,6 +212,11 @@ impl<A: Actor> Mailbox<A> {
             task: Cell::new(None),
             id: OnceCell::new(),
             room_wanted: Cell::new(false),
+            looks_first: Cell::new(false),
+            waits_on: Cell::new(0),
+            is_suspect: Cell::new(false),
+            is_asked: Cell::new(false),
+            asks_around: Cell::new(false),
             rare: OnceCell::new(),
         }
     }

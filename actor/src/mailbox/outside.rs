@@ -8,8 +8,8 @@ use greenroom_runtime::mesh::{Resident, ResidentId, Ticket};
 
 use super::{Mailbox, Parcel};
 use crate::actor::Actor;
-use crate::address::Outside;
 use crate::fate::{self, Fate};
+use crate::outside::{Outside, Sender};
 
 /// A message that comes the long way: undeliverable wherever it is dropped on it.
 pub(crate) struct FromOutside<A: Actor> {
@@ -17,7 +17,7 @@ pub(crate) struct FromOutside<A: Actor> {
     /// Gone once it is in the mailbox.
     env: Option<A::Msg>,
     place: Option<Ticket>,
-    sent: Outside,
+    sender: Sender,
 }
 
 impl<A: Actor> FromOutside<A> {
@@ -26,13 +26,14 @@ impl<A: Actor> FromOutside<A> {
             id,
             env: Some(env),
             place: None,
-            sent,
+            sender: Sender::new(sent),
         }
     }
 
     /// Goes into the mailbox, on the actor's shard. If there is no room its place in line is taken at once, which keeps
     /// such messages in order, and a task waits in it.
     pub(crate) fn arrive(mut self) {
+        self.sender.arrive();
         if self
             .poll(&mut Context::from_waker(Waker::noop()))
             .is_pending()
@@ -42,33 +43,22 @@ impl<A: Actor> FromOutside<A> {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Self {
-            id,
-            env,
-            place,
-            sent,
-        } = self;
-        if let Outside::Waiting(sender) = sent
-            && sender.poll_canceled(cx).is_ready()
-        {
-            // Its sender has given up: nothing is sent.
+        if self.sender.gives_up(cx, self.place.is_some()) {
+            // Nothing is sent.
+            let Self { id, env, place, .. } = self;
             if let Some(ticket) = place.take() {
                 id.visit(|mailbox| mailbox.leave(ticket));
             }
             crate::life::contain(|| drop(env.take()));
             return Poll::Ready(());
         }
+        let Self { id, env, place, .. } = self;
         let pushed = id.visit(|mailbox| {
             mailbox.poll_push(place, cx, || env.take().expect("built once").into())
         });
         match pushed {
             Some(Poll::Pending) => return Poll::Pending,
-            Some(Poll::Ready(Ok(()))) => {
-                if let Outside::Waiting(sender) = std::mem::replace(sent, Outside::Done) {
-                    // The sender may have given up just now.
-                    let _unheard: Result<(), ()> = sender.send(());
-                }
-            }
+            Some(Poll::Ready(Ok(()))) => self.sender.hear(),
             // Disposed of by the drop of this value.
             Some(Poll::Ready(Err(_))) | None => {}
         }

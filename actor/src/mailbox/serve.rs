@@ -38,6 +38,9 @@ impl<A: Actor> Mailbox<A> {
                 return Poll::Ready(());
             }
             self.activity.set(Activity::Idle);
+            if self.looks_first() {
+                self.forget_given_up();
+            }
             self.release_burst();
             Poll::Pending
         })

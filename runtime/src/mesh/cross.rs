@@ -38,6 +38,12 @@ impl<T> Cross<T> {
         Self(value)
     }
 
+    /// Looks at the value, where it lies.
+    #[inline]
+    pub fn peek(&self) -> &T {
+        &self.0
+    }
+
     /// Takes the value out.
     #[inline]
     pub fn get(self) -> T {

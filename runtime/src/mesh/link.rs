@@ -32,6 +32,10 @@ pub enum Refusal {
 /// Publishing early bounds how much a long turn holds back from a peer that is awake.
 const PUBLISH_BYTES: usize = 4096;
 
+/// The most records that may wait for room when a message is to be sent back. The sender of what nobody takes may be
+/// faster than it empties its ring.
+const RETURNS_BEHIND_MAX: usize = 4096;
+
 /// The most messages one turn sends to a peer. A peer that empties the ring meanwhile would let a sender go on for
 /// ever, deaf to its shard's timers and to a choke.
 const MESSAGES_PER_TURN: usize = 1024;
@@ -88,6 +92,13 @@ impl Admission {
     #[inline]
     pub(crate) fn is_waiting(&self) -> bool {
         self.held.is_some()
+    }
+
+    /// Whether the send waits for the resident it is meant for, and not for room in the link.
+    #[must_use]
+    pub fn waits_for_resident(&self) -> bool {
+        self.held
+            .is_some_and(|held| held.in_resident && !held.in_link)
     }
 
     /// The shard the places are on.
@@ -190,6 +201,11 @@ impl Link {
         let pushed = self.sent_in_turn < MESSAGES_PER_TURN && self.push(shard, build);
         self.sent_in_turn += usize::from(pushed);
         pushed
+    }
+
+    /// Whether a message that was not wanted may go back to the peer.
+    pub(crate) fn may_send_back(&self) -> bool {
+        self.spill.len() < RETURNS_BEHIND_MAX
     }
 
     fn next_ticket(&mut self) -> Ticket {

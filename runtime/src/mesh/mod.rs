@@ -6,6 +6,7 @@
 //! a link is never held by a handler.
 //!
 //! * [`resident`]: values that live on a shard and take messages; named by a [`ResidentId`].
+//! * [`homeward`]: what nobody took goes back to its sender.
 //! * [`reply`]: one-shot slots on the asking shard that an answer is written into.
 //! * [`at_once`]: the same for an asker that is still on the stack.
 //! * [`link`]: the sending side of a pair: ring, what did not fit, who waits, which residents are choked.
@@ -23,6 +24,7 @@
 pub(crate) mod at_once;
 pub(crate) mod block;
 pub(crate) mod cross;
+mod homeward;
 pub(crate) mod link;
 pub(crate) mod record;
 pub(crate) mod reply;
@@ -35,7 +37,10 @@ pub(crate) mod wait;
 pub use at_once::answer_at_once;
 pub use cross::{Cross, CrossShard};
 pub use link::{Admission, Refusal};
-pub use reply::{OutsideReply, ReplyKey, ReplySlot, open, open_outside};
+pub use reply::{
+    AskId, AskNote, Due, OutsideReply, ReplyKey, ReplySlot, Unanswered, open, open_outside,
+    usual_limit,
+};
 pub use resident::{Flow, Origin, OutsidePass, Resident, ResidentId, Route, evict, leave, settle};
 pub use traffic::{Traffic, traffic};
 pub use wait::{Ticket, WaitList};

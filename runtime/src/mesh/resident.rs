@@ -39,6 +39,17 @@ pub trait Resident: 'static {
 
     /// Disposes of a message whose resident is gone, on the shard it was meant for.
     fn undeliverable(message: Self::Message);
+
+    /// As [`Resident::undeliverable`], of a message that arrived and may go back with [`Origin::send_back`].
+    fn refuse(message: Self::Message, origin: Origin) {
+        let _ = origin;
+        Self::undeliverable(message);
+    }
+
+    /// Disposes of a message that came back, on the shard that had sent it.
+    fn returned(message: Self::Message) {
+        drop(message);
+    }
 }
 
 /// Where a message came from, as far as flow control is concerned.
@@ -508,7 +519,7 @@ fn arrive<R: Resident>(id: ResidentId<R>, message: R::Message, origin: Origin) {
         }
     });
     if let Some(message) = message {
-        R::undeliverable(message);
+        R::refuse(message, origin);
     }
 }
 

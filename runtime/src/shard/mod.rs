@@ -66,7 +66,7 @@ use crate::rng::Rng;
 use crate::sys;
 use crate::task::coop::Budget;
 use crate::task::{Id, Tasks, discard_payload};
-use crate::time::Timers;
+use crate::time::{Alarm, Timers};
 
 /// What one shard is made of. `!Send`, and never moved to another thread.
 pub(crate) struct Shard {
@@ -102,6 +102,10 @@ pub(crate) struct Shard {
     touched: RefCell<Vec<ShardId>>,
     residents: RefCell<Residents>,
     replies: RefCell<Replies>,
+    /// Rings when the first slot is overdue.
+    reply_alarm: Alarm,
+    /// How long answers are waited for where nothing else is said.
+    reply_limit: Option<Duration>,
     /// Jobs that were taken from the injector and did not get their turn yet.
     jobs_begun: RefCell<Drain<Job>>,
     /// Askers on the stack.
@@ -139,6 +143,7 @@ pub(crate) struct ShardConfig {
     pub(crate) seed: u64,
     pub(crate) spin: Duration,
     pub(crate) gather: Duration,
+    pub(crate) reply_limit: Option<Duration>,
     pub(crate) lifo_slot: bool,
     pub(crate) hooks: Option<Box<Hooks>>,
 }
@@ -190,6 +195,8 @@ impl Shard {
             touched: RefCell::default(),
             residents: RefCell::default(),
             replies: RefCell::new(Replies::new()),
+            reply_alarm: Alarm::new(),
+            reply_limit: config.reply_limit,
             jobs_begun: RefCell::new(Drain::empty()),
             frames: Frames::new(),
             arrivals: Ration::default(),

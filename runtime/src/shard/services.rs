@@ -6,9 +6,11 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Duration;
 
 use super::registry::SharedShard;
 use super::{Shard, ShardId, ShardNumber};
+use crate::clock::nanos;
 use crate::float::lane::Lane;
 use crate::mesh::at_once::Frames;
 use crate::mesh::link::Link;
@@ -22,7 +24,10 @@ use crate::ring::Driver;
 use crate::rng::Rng;
 use crate::task::coop::Budget;
 use crate::task::{Cleared, Id, Info, JoinHandle, Origin, TaskRef, new_task};
-use crate::time::Timers;
+use crate::time::{Alarm, Timers};
+
+/// A limit that a long turn is small against.
+const LONG_LIMIT: Duration = Duration::from_secs(5);
 
 /// How a task stands with its shard.
 #[derive(Clone, Copy, Debug)]
@@ -110,6 +115,34 @@ impl Shard {
 
     pub(crate) fn replies(&self) -> &RefCell<Replies> {
         &self.replies
+    }
+
+    pub(crate) fn reply_alarm(&self) -> &Alarm {
+        &self.reply_alarm
+    }
+
+    pub(crate) fn reply_limit(&self) -> Option<Duration> {
+        self.reply_limit
+    }
+
+    /// When an answer that is asked for now is due where nothing else is said.
+    ///
+    /// Counted from the turn's look at the clock if the limit is so long that it does not matter.
+    #[inline]
+    pub(crate) fn usual_due_ns(&self) -> Option<u64> {
+        let limit = self.reply_limit?;
+        let from_ns = if limit < LONG_LIMIT {
+            self.now_ns()
+        } else {
+            self.turn_ns()
+        };
+        Some(from_ns.saturating_add(nanos(limit)))
+    }
+
+    /// The clock as this turn has read it.
+    #[inline]
+    pub(crate) fn turn_ns(&self) -> u64 {
+        self.now_ns.get()
     }
 
     pub(crate) fn link(&self, peer: ShardId) -> &RefCell<Link> {

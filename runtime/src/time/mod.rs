@@ -4,11 +4,13 @@
 //! sleep. Resolution is one millisecond: a timer never fires early, and fires in the first turn after its millisecond
 //! has passed.
 
+mod alarm;
 mod interval;
 mod sleep;
 mod timeout;
 pub(crate) mod wheel;
 
+pub use alarm::Alarm;
 pub use interval::{Interval, MissedTicks, interval};
 pub use sleep::{Sleep, sleep, sleep_until};
 pub use timeout::{Elapsed, Timeout, timeout};
@@ -47,6 +49,34 @@ pub struct Instant {
 }
 
 impl Instant {
+    pub(crate) fn from_ns(ns: u64) -> Self {
+        Self { ns }
+    }
+
+    pub(crate) fn ns(self) -> u64 {
+        self.ns
+    }
+
+    /// The moment so long from now.
+    ///
+    /// # Shard affinity
+    /// Any thread.
+    #[must_use]
+    pub fn after(duration: Duration) -> Self {
+        Self {
+            ns: crate::clock::now_ns_anywhere(),
+        } + duration
+    }
+
+    /// Time until this moment, zero if it has passed.
+    ///
+    /// # Shard affinity
+    /// Any thread.
+    #[must_use]
+    pub fn remaining(self) -> Duration {
+        Duration::from_nanos(self.ns.saturating_sub(crate::clock::now_ns_anywhere()))
+    }
+
     /// The current moment.
     ///
     /// # Panics
@@ -70,6 +100,15 @@ impl Instant {
     #[track_caller]
     pub fn elapsed(self) -> Duration {
         Self::now() - self
+    }
+}
+
+/// The same moment, as threads that are no shards have it.
+impl From<std::time::Instant> for Instant {
+    fn from(instant: std::time::Instant) -> Self {
+        Self {
+            ns: crate::clock::ns_of(instant),
+        }
     }
 }
 
@@ -97,6 +136,8 @@ pub(crate) struct Timers {
     wheel: Wheel<Waker>,
     /// Expired and not yet woken: the loop takes them one by one, so that no waker runs while this is borrowed.
     due: VecDeque<Waker>,
+    /// Those that are alarms, for which nobody waits.
+    alarms: usize,
 }
 
 impl Timers {
@@ -104,6 +145,7 @@ impl Timers {
         Self {
             wheel: Wheel::new(now_ns, TICK_NS),
             due: VecDeque::new(),
+            alarms: 0,
         }
     }
 
@@ -113,16 +155,36 @@ impl Timers {
 
     /// Takes the waker of one timer that is due.
     pub(crate) fn pop_due(&mut self, now_ns: u64) -> Option<Waker> {
-        let Self { wheel, due } = self;
+        let Self { wheel, due, .. } = self;
         if due.is_empty() {
             wheel.advance(now_ns, |_, waker| due.push_back(waker));
         }
         due.pop_front()
     }
 
-    /// Timers that have not fired.
+    /// Timers that have not fired, and for which somebody waits.
     pub(crate) fn len(&self) -> usize {
-        self.wheel.len()
+        // One that rings has left the wheel and is counted out when its function is called.
+        self.wheel.len().saturating_sub(self.alarms)
+    }
+
+    pub(crate) fn insert_alarm(&mut self, deadline_ns: u64, waker: Waker) -> TimerKey {
+        self.alarms += 1;
+        self.wheel.insert(deadline_ns, waker)
+    }
+
+    pub(crate) fn has_alarm(&mut self, key: TimerKey) -> bool {
+        self.wheel.get_mut(key).is_some()
+    }
+
+    pub(crate) fn cancel_alarm(&mut self, key: TimerKey) -> Option<Waker> {
+        let cancelled = self.wheel.cancel(key);
+        self.alarms -= usize::from(cancelled.is_some());
+        cancelled
+    }
+
+    pub(crate) fn alarm_rang(&mut self) {
+        self.alarms -= 1;
     }
 
     /// Tells of the task that each timer will wake, if it is one of ours.

@@ -4,19 +4,28 @@
 //! ```text
 //!  open ──► Waiting ──fill──► Filled ──poll──► free
 //!              │                 │
-//!              └── slot dropped ─┴───────────► free      (a later fill finds another generation and drops its value)
+//!              ├── slot dropped ─┴───────────► free      (a later fill finds another generation and drops its value)
+//!              └── due ──► Overdue ──poll────► free
 //! ```
 //! [`ReplySlot`] is the reading end and owns the slot; [`ReplyKey`] is the writing end and owns nothing but the right to
 //! fill it once. A key may be used on any thread: on the slot's own shard it writes directly, on a peer it posts a
 //! record, elsewhere it submits a job. A slot polled away from its shard moves its wait there: a small task on the
 //! slot's shard waits in its place and passes the value on.
+//!
+//! A slot may be *due* at some time ([`due`]). The shard looks for overdue slots when the first of them is due, and at
+//! most every 64 ms; nothing is done for a slot that is filled in time.
 
 #![expect(
     unsafe_code,
     reason = "fills and reads slots by the type their generation proves"
 )]
 
+mod due;
+mod note;
 mod table;
+
+pub use self::due::{Due, usual_limit};
+pub use self::note::{AskId, AskNote};
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -25,13 +34,24 @@ use std::task::{Context, Poll};
 
 use futures_channel::oneshot;
 
+use self::due::Noted;
+use self::note::Home;
 use self::table::ON_THE_STACK;
 pub(crate) use self::table::Replies;
 use super::record::Record;
 use crate::shard::{Shard, ShardId, ShardNumber, context, registry};
 use crate::task::Origin;
 
-/// The reading end: resolves to the value, or to `None` when the slot's shard has shut down.
+/// Why a slot has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unanswered {
+    /// The slot's shard has shut down.
+    Gone,
+    /// The value did not come before it was due.
+    Overdue,
+}
+
+/// The reading end: resolves to the value, or to the reason why there is none.
 ///
 /// # Cancel safety
 /// Dropping it gives the slot up: the value, if it still comes, is dropped.
@@ -39,7 +59,7 @@ pub struct ReplySlot<T> {
     place: Place,
     value: PhantomData<T>,
     /// Set once the slot was polled away from its shard.
-    courier: Option<oneshot::Receiver<T>>,
+    courier: Option<oneshot::Receiver<Result<T, Unanswered>>>,
 }
 
 /// The writing end: may be used once, on any thread if `T` is `Send`. 16 bytes.
@@ -50,11 +70,11 @@ pub struct ReplyKey<T> {
 /// The way to the asker. The fields of a [`Place`] stand here one by one so that the tag fits beside them.
 enum Way<T> {
     Slot {
-        shard: ShardNumber,
+        home: Home,
         slot: u32,
         generation: u64,
     },
-    Outside(oneshot::Sender<T>),
+    Outside(u16, oneshot::Sender<T>),
 }
 
 const _: () = assert!(size_of::<Option<ReplyKey<u64>>>() == 16);
@@ -71,13 +91,13 @@ struct Place {
 /// The reading end of an answer to a thread that is no shard: resolves to an error if the key was dropped unused.
 pub type OutsideReply<T> = oneshot::Receiver<T>;
 
-/// Opens an answer for a caller on any thread. Costs one allocation, which a slot does not.
-pub fn open_outside<T: 'static>() -> (OutsideReply<T>, ReplyKey<T>) {
+/// Opens an answer for a caller on any thread, who keeps time itself. Costs one allocation, which a slot does not.
+pub fn open_outside<T: 'static>(due: Due) -> (OutsideReply<T>, ReplyKey<T>) {
     let (sender, receiver) = oneshot::channel::<T>();
     (
         receiver,
         ReplyKey {
-            way: Way::Outside(sender),
+            way: Way::Outside(due.noted.bits(), sender),
         },
     )
 }
@@ -85,17 +105,24 @@ pub fn open_outside<T: 'static>() -> (OutsideReply<T>, ReplyKey<T>) {
 /// Opens a slot on the calling shard; `None` on a thread that is no shard.
 #[inline]
 #[must_use]
-pub fn open<T: 'static>() -> Option<(ReplySlot<T>, ReplyKey<T>)> {
+pub fn open<T: 'static>(due: Due) -> Option<(ReplySlot<T>, ReplyKey<T>)> {
     context::with(|shard| {
         let generation = shard.next_generation();
-        let slot = shard.replies().borrow_mut().insert(generation);
+        let (slot, is_sooner) = {
+            let mut replies = shard.replies().borrow_mut();
+            let slot = replies.insert(generation, due.tick);
+            (slot, replies.is_due_sooner(due.tick))
+        };
+        if is_sooner {
+            shard.look_for_overdue_at(due.tick);
+        }
         let place = Place {
             generation,
             slot,
             shard: shard.number(),
         };
         let way = Way::Slot {
-            shard: place.shard,
+            home: Home::new(place.shard, due.noted),
             slot,
             generation,
         };
@@ -116,10 +143,22 @@ impl<T: 'static> ReplyKey<T> {
     pub(crate) fn at_once(shard: ShardNumber, generation: u64) -> Self {
         Self {
             way: Way::Slot {
-                shard,
+                home: Home::new(shard, Noted::default()),
                 slot: ON_THE_STACK,
                 generation,
             },
+        }
+    }
+
+    /// What the key says of its ask.
+    #[must_use]
+    #[inline]
+    pub fn note(&self) -> AskNote {
+        match self.way {
+            Way::Slot {
+                home, generation, ..
+            } => AskNote::new(generation, home),
+            Way::Outside(due, _) => AskNote::outside(Noted::from_bits(due)),
         }
     }
 
@@ -128,10 +167,11 @@ impl<T: 'static> ReplyKey<T> {
     pub fn is_wanted(&self) -> bool {
         match self.way {
             Way::Slot {
-                shard: number,
+                home,
                 slot,
                 generation,
             } => {
+                let number = home.shard();
                 let place = Place {
                     generation,
                     slot,
@@ -148,7 +188,7 @@ impl<T: 'static> ReplyKey<T> {
                 });
                 known.flatten().unwrap_or(true)
             }
-            Way::Outside(ref sender) => !sender.is_canceled(),
+            Way::Outside(_, ref sender) => !sender.is_canceled(),
         }
     }
 
@@ -160,15 +200,15 @@ impl<T: 'static> ReplyKey<T> {
     pub fn send(self, value: T) {
         let place = match self.way {
             Way::Slot {
-                shard,
+                home,
                 slot,
                 generation,
             } => Place {
                 generation,
                 slot,
-                shard,
+                shard: home.shard(),
             },
-            Way::Outside(sender) => {
+            Way::Outside(_, sender) => {
                 // The asker is gone: nobody wants the value.
                 drop(sender.send(value));
                 return;
@@ -249,6 +289,12 @@ impl<T: 'static> Record for Answer<T> {
 }
 
 impl<T: 'static> ReplySlot<T> {
+    /// Which ask this is the slot of.
+    #[must_use]
+    pub fn ask(&self) -> AskId {
+        AskId::new(self.place.generation, self.place.shard)
+    }
+
     /// Whether a value is there, on the slot's own shard.
     #[must_use]
     pub fn is_filled(&self) -> bool {
@@ -258,7 +304,7 @@ impl<T: 'static> ReplySlot<T> {
     }
 
     #[inline]
-    fn poll_here(&self, shard: &Shard, cx: &Context<'_>) -> Poll<Option<T>> {
+    fn poll_here(&self, shard: &Shard, cx: &Context<'_>) -> Poll<Result<T, Unanswered>> {
         if shard.budget().is_spent() {
             shard.give_way(cx.waker());
             return Poll::Pending;
@@ -271,7 +317,7 @@ impl<T: 'static> ReplySlot<T> {
         polled
     }
 
-    fn poll_away(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
+    fn poll_away(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, Unanswered>> {
         let place = self.place;
         let receiver = self.courier.get_or_insert_with(|| {
             let (sender, receiver) = oneshot::channel();
@@ -284,12 +330,13 @@ impl<T: 'static> ReplySlot<T> {
                 sender,
             ));
             let job = Box::new(move || {
-                let (mut slot, mut sender): (Self, oneshot::Sender<T>) = waiting.into_inner();
+                let (mut slot, mut sender): (Self, oneshot::Sender<Result<T, Unanswered>>) =
+                    waiting.into_inner();
                 let courier = async move {
                     let waited = std::future::poll_fn(|cx| match sender.poll_canceled(cx) {
                         // The other end is gone: nobody wants the value.
                         Poll::Ready(()) => Poll::Ready(None),
-                        Poll::Pending => Pin::new(&mut slot).poll(cx),
+                        Poll::Pending => Pin::new(&mut slot).poll(cx).map(Some),
                     });
                     if let Some(value) = waited.await {
                         // Gone just now, perhaps.
@@ -304,15 +351,16 @@ impl<T: 'static> ReplySlot<T> {
             }
             receiver
         });
-        Pin::new(receiver).poll(cx).map(Result::ok)
+        let received = Pin::new(receiver).poll(cx);
+        received.map(|received| received.unwrap_or(Err(Unanswered::Gone)))
     }
 }
 
 impl<T: 'static> Future for ReplySlot<T> {
-    type Output = Option<T>;
+    type Output = Result<T, Unanswered>;
 
     #[inline]
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         if self.courier.is_none() {
             let here = context::with(|shard| {
                 (shard.number() == self.place.shard).then(|| self.poll_here(shard, cx))

@@ -11,7 +11,8 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::task::{Poll, Waker};
 
-use super::Place;
+use super::due::is_before;
+use super::{Place, Unanswered};
 
 /// Words of a value that is stored in the slot itself; larger ones are boxed.
 const INLINE_WORDS: usize = 4;
@@ -28,6 +29,8 @@ pub(crate) struct Replies {
     entries: Vec<Entry>,
     free: u32,
     open: usize,
+    /// The tick of the next look for overdue slots; zero if there is none.
+    next_look: u32,
 }
 
 const NO_SLOT: u32 = u32::MAX;
@@ -39,11 +42,15 @@ struct Entry {
     generation: u64,
     content: Content,
     next_free: u32,
+    /// The tick after which the entry is overdue, if it still waits; zero for never.
+    due: u32,
 }
 
 pub(super) enum Content {
     Waiting(Option<Waker>),
     Filled(Filled),
+    /// Nothing came in time, and nothing is taken any more.
+    Overdue,
 }
 
 /// A value in a slot.
@@ -79,6 +86,7 @@ impl Replies {
             entries: Vec::new(),
             free: NO_SLOT,
             open: 0,
+            next_look: 0,
         }
     }
 
@@ -88,19 +96,21 @@ impl Replies {
     }
 
     #[inline]
-    pub(super) fn insert(&mut self, generation: u64) -> u32 {
+    pub(super) fn insert(&mut self, generation: u64, due: u32) -> u32 {
         self.open += 1;
         if self.free != NO_SLOT {
             let slot = self.free;
             let entry = &mut self.entries[slot as usize];
             self.free = entry.next_free;
             entry.generation = generation;
+            entry.due = due;
             return slot;
         }
         self.entries.push(Entry {
             generation,
             content: Content::Waiting(None),
             next_free: NO_SLOT,
+            due,
         });
         u32::try_from(self.entries.len() - 1)
             .ok()
@@ -119,6 +129,43 @@ impl Replies {
         self.entries
             .get(place.slot as usize)
             .is_some_and(|entry| entry.generation == place.generation)
+    }
+
+    /// Whether a slot that is due then has to be looked at before the next look.
+    #[inline]
+    pub(super) fn is_due_sooner(&self, due: u32) -> bool {
+        due != 0 && (self.next_look == 0 || is_before(due, self.next_look))
+    }
+
+    pub(super) fn set_next_look(&mut self, tick: u32) {
+        self.next_look = tick;
+    }
+
+    pub(super) fn slot_count(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Marks what is overdue at this tick, and collects whom to wake. Returns the first tick at which something else
+    /// will be; zero if nothing is watched.
+    pub(super) fn mark_overdue(&mut self, now: u32, wakers: &mut Vec<Waker>) -> u32 {
+        let mut next = 0;
+        for entry in &mut self.entries {
+            let Content::Waiting(waker) = &mut entry.content else {
+                continue;
+            };
+            if entry.generation == 0 || entry.due == 0 {
+                continue;
+            }
+            if is_before(now, entry.due) {
+                if next == 0 || is_before(entry.due, next) {
+                    next = entry.due;
+                }
+            } else {
+                wakers.extend(waker.take());
+                entry.content = Content::Overdue;
+            }
+        }
+        next
     }
 
     pub(super) fn is_filled(&self, place: Place) -> bool {
@@ -155,11 +202,16 @@ impl Replies {
         &mut self,
         place: Place,
         waker: &Waker,
-    ) -> Poll<Option<T>> {
+    ) -> Poll<Result<T, Unanswered>> {
         let Some(entry) = self.entry(place) else {
-            return Poll::Ready(None);
+            return Poll::Ready(Err(Unanswered::Gone));
         };
         match &mut entry.content {
+            Content::Overdue => {
+                // Nothing of the user's is in it.
+                drop(self.remove(place));
+                Poll::Ready(Err(Unanswered::Overdue))
+            }
             Content::Waiting(Some(known)) if known.will_wake(waker) => Poll::Pending,
             Content::Waiting(known) => {
                 *known = Some(waker.clone());
@@ -170,7 +222,7 @@ impl Replies {
                 let value = unsafe { load::<T>(filled) };
                 // Nothing of the user's is dropped: the value is out and a waker was taken at the fill.
                 drop(self.remove(place));
-                Poll::Ready(Some(value))
+                Poll::Ready(Ok(value))
             }
         }
     }
