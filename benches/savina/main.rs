@@ -1,6 +1,7 @@
 //! The Savina actor benchmarks (Imam and Sarkar, AGERE 2014), as a user of greenroom would write them.
 //!
-//! `cargo run --release -p greenroom-benches --bin savina [-- NAME..] [--shards 1,2] [--rounds 3] [--small] [--peers]`
+//! `cargo run --release -p greenroom-benches --bin savina [-- NAME..] [--shards 1,2] [--spin MICROSECONDS] [--rounds 3]
+//! [--small] [--peers]`
 //!
 //! One file for each benchmark, with the suite's usual parameters. Every run checks its result, and a wrong one ends the
 //! program with an error. Each round has a system of its own; what is timed is the work, from the first actor to the

@@ -1,14 +1,19 @@
 //! The command line.
 
+use std::time::Duration;
+
 use crate::harness::Size;
 
-pub const USAGE: &str = "usage: savina [NAME..] [--shards 1,2] [--rounds N] [--small] [--peers]";
+pub const USAGE: &str =
+    "usage: savina [NAME..] [--shards 1,2] [--spin MICROSECONDS] [--rounds N] [--small] [--peers]";
 
 /// What was asked for.
 #[derive(Debug)]
 pub struct Options {
     names: Vec<String>,
     pub shards: Vec<usize>,
+    /// How long a shard watches for news before it sleeps.
+    pub spin: Duration,
     pub rounds: usize,
     pub size: Size,
     pub with_peers: bool,
@@ -22,6 +27,7 @@ impl Options {
         let mut options = Self {
             names: Vec::new(),
             shards: vec![1, 2],
+            spin: Duration::ZERO,
             rounds: 3,
             size: Size::Suite,
             with_peers: false,
@@ -31,6 +37,10 @@ impl Options {
             match argument.as_str() {
                 "--small" => options.size = Size::Small,
                 "--peers" => options.with_peers = true,
+                "--spin" => {
+                    let us = number(&value()?)?;
+                    options.spin = Duration::from_micros(us as u64);
+                }
                 "--rounds" => options.rounds = number(&value()?)?,
                 "--shards" => {
                     options.shards = value()?.split(',').map(number).collect::<Result<_, _>>()?;

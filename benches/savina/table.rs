@@ -9,6 +9,10 @@ use crate::harness::Benchmark;
 use crate::options::Options;
 use crate::peers::{COMMON, Peer};
 
+/// How long the shards of the column `spinning` watch for news before they sleep. Erlang and CAF watch for some time too,
+/// whatever they are told here.
+const SPIN: Duration = Duration::from_micros(50);
+
 /// A round of a benchmark, and how many messages it took.
 struct Round {
     elapsed: Duration,
@@ -25,7 +29,7 @@ pub fn print(benchmarks: &[Benchmark], options: &Options) -> Result<(), Error> {
     for benchmark in benchmarks.iter().filter(|one| options.wants(one.name)) {
         print!("{:<24}", benchmark.name);
         for &shards in &options.shards {
-            let mut rounds = rounds(benchmark, shards, options)?;
+            let mut rounds = rounds(benchmark, shards, options.spin, options)?;
             rounds.sort_by_key(|round| round.elapsed);
             let Round { elapsed, messages } = rounds[rounds.len() / 2];
             let each = elapsed.as_secs_f64() * 1e9 / messages as f64;
@@ -43,6 +47,7 @@ pub fn print_with_peers(benchmarks: &[Benchmark], options: &Options) -> Result<(
         println!("left out: {skipped}");
     }
     print!("{:<22}{:>5}{:>13}", "milliseconds", "cores", "greenroom");
+    print!("{:>18}", "spinning");
     for peer in &peers {
         print!("{:>18}", peer.name);
     }
@@ -50,14 +55,16 @@ pub fn print_with_peers(benchmarks: &[Benchmark], options: &Options) -> Result<(
     let wanted = |one: &&Benchmark| COMMON.contains(&one.name) && options.wants(one.name);
     for benchmark in benchmarks.iter().filter(wanted) {
         for &cores in &options.shards {
-            let rounds = rounds(benchmark, cores, options)?;
-            let ours = median(rounds.iter().map(|round| round.elapsed).collect());
+            let ours = median(times(benchmark, cores, options.spin, options)?);
             print!("{:<22}{cores:>5}{:>13.1}", benchmark.name, ms(ours));
-            for peer in &peers {
-                let theirs = peer.run(benchmark.name, cores, options.rounds, options.size)?;
-                let theirs = median(theirs);
+            let compare = |times| {
+                let theirs = median(times);
                 let ratio = theirs.as_secs_f64() / ours.as_secs_f64();
                 print!("{:>10.1} {:>7}", ms(theirs), format!("x{ratio:.2}"));
+            };
+            compare(times(benchmark, cores, SPIN, options)?);
+            for peer in &peers {
+                compare(peer.run(benchmark.name, cores, options.rounds, options.size)?);
             }
             println!();
         }
@@ -65,16 +72,31 @@ pub fn print_with_peers(benchmarks: &[Benchmark], options: &Options) -> Result<(
     Ok(())
 }
 
-fn rounds(benchmark: &Benchmark, shards: usize, options: &Options) -> Result<Vec<Round>, Error> {
+fn rounds(
+    benchmark: &Benchmark,
+    shards: usize,
+    spin: Duration,
+    options: &Options,
+) -> Result<Vec<Round>, Error> {
     (0..options.rounds)
         .map(|_| {
-            let system = System::start(shards)?;
+            let system = System::builder().shards(shards).spin(spin).start()?;
             let start = Instant::now();
             let messages = (benchmark.run)(&system, options.size)?;
             let elapsed = start.elapsed();
             Ok(Round { elapsed, messages })
         })
         .collect()
+}
+
+fn times(
+    benchmark: &Benchmark,
+    shards: usize,
+    spin: Duration,
+    options: &Options,
+) -> Result<Vec<Duration>, Error> {
+    let rounds = rounds(benchmark, shards, spin, options)?;
+    Ok(rounds.into_iter().map(|round| round.elapsed).collect())
 }
 
 fn median(mut rounds: Vec<Duration>) -> Duration {
