@@ -2,3 +2,4 @@
 
 mod bank;
 mod chat;
+mod supervision;
