@@ -61,8 +61,8 @@ fn attribute_and_item(input: TokenStream) -> (TokenStream, TokenStream) {
     (args, tokens.collect())
 }
 
-/// Tokens without their spacing and without the commas at the end of a list or of bounds, which
-/// rustfmt adds and removes.
+/// Tokens without their spacing, without the commas at the end of a list or of bounds, which
+/// rustfmt adds and removes, and without the colons before `<`, which it removes in types.
 fn words(tokens: TokenStream) -> Vec<String> {
     let mut words = Vec::new();
     for token in tokens {
@@ -86,6 +86,9 @@ fn words(tokens: TokenStream) -> Vec<String> {
             }
             token => {
                 let token = token.to_string();
+                while token == "<" && words.last().is_some_and(|word| word == ":") {
+                    words.pop();
+                }
                 if token == ">" && words.last().is_some_and(|word| word == ",") {
                     words.pop();
                 }

@@ -275,7 +275,7 @@ impl Builder {
     ///
     /// # Examples
     /// ```
-    /// use greenroom::{LimitSource, prelude::*};
+    /// use greenroom::prelude::*;
     /// use std::time::Duration;
     ///
     /// #[derive(Default)]

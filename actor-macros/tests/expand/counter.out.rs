@@ -151,6 +151,31 @@ const _: () = {
         type Client<__P: __rt::Way<Actor = Self>> = __CounterClient<__P>;
         const NAME: &'static __rt::core::primitive::str = "Counter";
         const MAILBOX: __rt::core::primitive::usize = 64;
+        fn reply_of(msg: &Self::LocalMsg) -> __rt::Carried<'_> {
+            match msg {
+                __CounterLocalMsg::__Shared(__CounterMsg::add(.., reply)) => __rt::Carried {
+                    reply,
+                    is_deferred: false,
+                },
+                __CounterLocalMsg::__Shared(__CounterMsg::take(.., reply)) => __rt::Carried {
+                    reply,
+                    is_deferred: false,
+                },
+                __CounterLocalMsg::tag(.., reply) => __rt::Carried {
+                    reply,
+                    is_deferred: true,
+                },
+                _ => __rt::core::unreachable!(),
+            }
+        }
+        fn method(msg: &Self::LocalMsg) -> &'static &'static __rt::core::primitive::str {
+            match msg {
+                __CounterLocalMsg::__Shared(__CounterMsg::add(..)) => &"add",
+                __CounterLocalMsg::__Shared(__CounterMsg::take(..)) => &"take",
+                __CounterLocalMsg::tag(..) => &"tag",
+                _ => &"",
+            }
+        }
         #[inline]
         fn dispatch_now(
             &mut self,
@@ -175,6 +200,11 @@ const _: () = {
                         reply.get(),
                         Self::take(self, a0.get(), __rt::ctx_is::<Self>(ctx)).await,
                         ctx,
+                        "take",
+                        |error| {
+                            use __rt::{ShowDisplay as _, ShowNothing as _};
+                            (&&__rt::Show(error)).show()
+                        },
                     );
                 }
                 msg => {

@@ -123,6 +123,23 @@ const _: () = {
         type LocalMsg = __CacheMsg<K, N>;
         type Client<__P: __rt::Way<Actor = Self>> = __CacheClient<__P>;
         const NAME: &'static __rt::core::primitive::str = "cache";
+        fn reply_of(msg: &Self::LocalMsg) -> __rt::Carried<'_> {
+            match msg {
+                #[cfg(feature = "array")]
+                __CacheMsg::fill(.., reply) => __rt::Carried {
+                    reply,
+                    is_deferred: false,
+                },
+                _ => __rt::core::unreachable!(),
+            }
+        }
+        fn method(msg: &Self::LocalMsg) -> &'static &'static __rt::core::primitive::str {
+            match msg {
+                #[cfg(feature = "array")]
+                __CacheMsg::fill(..) => &"fill",
+                _ => &"",
+            }
+        }
         #[inline]
         fn dispatch_now(
             &mut self,

@@ -117,7 +117,9 @@ impl<A: Actor> Ctx<A> {
     /// #[actor]
     /// impl Manager {
     ///     pub fn hire(&mut self, worker: Addr<Worker>, ctx: &mut Ctx<Self>) { ctx.watch(worker); }
-    ///     pub fn first_gone(&mut self, reply: Reply<Vec<String>>) { self.asked.push(reply); }
+    ///     pub fn first_gone(&mut self, reply: Reply<Vec<String>>) {
+    ///         if self.gone.is_empty() { self.asked.push(reply) } else { reply.send(self.gone.clone()) }
+    ///     }
     ///     #[on(down)]
     ///     fn gone(&mut self, down: Down) {
     ///         self.gone.push(down.reason.to_string());
@@ -130,9 +132,8 @@ impl<A: Actor> Ctx<A> {
     ///     let manager = system.spawn_on(0, Manager::default).await?;
     ///     let worker = system.spawn_on(0, || Worker).await?;
     ///     manager.hire(worker).await?;
-    ///     let gone = manager.first_gone().into_future();
     ///     Addr::kill(worker);
-    ///     assert_eq!(gone.await?, ["it was killed"]);
+    ///     assert_eq!(manager.first_gone().await?, ["it was killed"]);
     ///     Ok::<(), greenroom::Error>(())
     /// })?;
     /// # Ok::<(), greenroom::Error>(())
