@@ -68,7 +68,8 @@ fn a_choked_actor_does_not_stop_sends_to_others_of_its_shard() {
         let handle = system.handle().clone();
         system.run_on(0, move || async move {
             busy.wait(gate).tell().await.unwrap();
-            for number in 0..3 {
+            // The wish for a pause may take a few turns of a busy machine to come.
+            for number in 0..100 {
                 busy.note(0, number).tell().await.unwrap();
                 settle(&handle, 1).await;
                 if busy.note(0, number).try_tell().is_err() {

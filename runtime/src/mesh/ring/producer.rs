@@ -150,7 +150,7 @@ impl Producer {
 
     /// True if a record with a payload of the largest size has room now, and the block that was last
     /// missing is there. If not, the consumer has been asked to say so when it next gives space back
-    /// ([`Drained::sender_wants_room`]).
+    /// ([`super::consumer::Drained::sender_wants_room`]).
     pub(crate) fn want_room(&mut self) -> bool {
         if self.has_room() {
             return true;
