@@ -13,6 +13,7 @@ pages! {
     readme "../README.md"
     introduction "../book/src/introduction.md"
     first_actor "../book/src/tutorial/first-actor.md"
+    defining_actors "../book/src/tutorial/defining-actors.md"
     asking_and_telling "../book/src/tutorial/asking-and-telling.md"
     failure_and_stopping "../book/src/tutorial/failure-and-stopping.md"
     supervision "../book/src/tutorial/supervision.md"

@@ -106,6 +106,7 @@ const DEPENDENCIES: [(&str, &[&str]); 3] = [
             "foldhash",
             "futures-channel",
             "futures-core",
+            "futures-util",
             "greenroom-macros",
             "greenroom-runtime",
             "hashbrown",

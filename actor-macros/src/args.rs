@@ -1,9 +1,9 @@
-//! The options of `#[actor(..)]`.
+//! The options of `#[actor(..)]`, and how a list of options is read at all.
 
 use proc_macro2::TokenStream;
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
-use syn::{Expr, Ident, Lit, LitStr, Path, Token};
+use syn::{Expr, Ident, Lit, LitStr, Path, Token, Visibility};
 
 use crate::errors::Errors;
 use crate::{hygiene, messages};
@@ -15,21 +15,76 @@ pub(crate) struct Options {
     pub(crate) mailbox: Option<Expr>,
     /// The name of the actor in reports, instead of the name of its type.
     pub(crate) name: Option<String>,
+    /// How many bytes the arguments of a message may take: any constant of type `usize`.
+    pub(crate) max_message: Option<Expr>,
+    /// How many concurrent messages may be handled at a time: any constant of type `usize`.
+    pub(crate) concurrent: Option<Expr>,
+    /// The trait of the calls that is to be declared.
+    pub(crate) api: Option<Api>,
+    /// A trait, declared for another actor, that this one's calls implement.
+    pub(crate) implements: Option<Implements>,
     /// Where the `greenroom` crate is, when it is not at `::greenroom`.
     pub(crate) krate: Option<Path>,
 }
 
+/// `trait = pub Name`.
+pub(crate) struct Api {
+    /// What was written before the name; `None` leaves it to the messages.
+    pub(crate) vis: Option<Visibility>,
+    pub(crate) name: Ident,
+}
+
+/// `implements = path::Name(method, ..)`.
+pub(crate) struct Implements {
+    pub(crate) path: Path,
+    /// The messages that belong to the trait; `None` for all of them.
+    pub(crate) methods: Option<Vec<Ident>>,
+}
+
 /// Every option, in the order in which texts list them.
-const KNOWN: &[&str] = &["crate", "mailbox", "name"];
+const KNOWN: &[&str] = &[
+    "concurrent",
+    "crate",
+    "implements",
+    "mailbox",
+    "max_message",
+    "name",
+    "trait",
+];
 
 /// Reads the options; goes on after a mistake.
 pub(crate) fn parse(tokens: TokenStream, errors: &mut Errors) -> Options {
     let mut options = Options::default();
+    each_option(tokens, KNOWN, errors, |name, input, errors| match name {
+        "concurrent" => options.concurrent = count(input, &messages::CONCURRENT_TEXTS, errors),
+        "mailbox" => options.mailbox = mailbox(input, errors),
+        "max_message" => options.max_message = count(input, &messages::MAX_MESSAGE_TEXTS, errors),
+        "name" => options.name = actor_name(input, errors),
+        "trait" => options.api = api(input, errors),
+        "implements" => options.implements = implements(input, errors),
+        _ => options.krate = krate(input, errors),
+    });
+    options
+}
+
+/// Calls `read` with the name of each option, and with what follows its equals sign.
+///
+/// An option that is unknown, given before, or without a value is reported, and skipped.
+pub(crate) fn each_option(
+    tokens: TokenStream,
+    known: &[&str],
+    errors: &mut Errors,
+    mut read: impl FnMut(&str, ParseStream<'_>, &mut Errors),
+) {
     let mut given = Vec::new();
     let parsed = (|input: ParseStream<'_>| {
         while !input.is_empty() {
             match Ident::parse_any(input) {
-                Ok(key) => option(&key, input, &mut given, &mut options, errors),
+                Ok(key) => {
+                    if has_value(&key, input, known, &mut given, errors)? {
+                        read(&key.unraw().to_string(), input, errors);
+                    }
+                }
                 Err(_) => errors.at(input.span(), messages::OPTION_NAME_EXPECTED),
             }
             skip_option(input)?;
@@ -40,41 +95,104 @@ pub(crate) fn parse(tokens: TokenStream, errors: &mut Errors) -> Options {
     if let Err(error) = parsed {
         errors.push(error);
     }
-    options
 }
 
-/// Reads what follows the name of an option.
-fn option(
+/// Whether a known option is given for the first time, and a value follows.
+fn has_value(
     key: &Ident,
     input: ParseStream<'_>,
+    known: &[&str],
     given: &mut Vec<String>,
-    options: &mut Options,
     errors: &mut Errors,
-) {
+) -> syn::Result<bool> {
     let name = key.unraw().to_string();
-    if !KNOWN.contains(&name.as_str()) {
-        let nearest = hygiene::nearest(&name, KNOWN);
-        errors.on(key, messages::unknown_option(&name, nearest, KNOWN));
-        return;
+    if !known.contains(&name.as_str()) {
+        let nearest = hygiene::nearest(&name, known);
+        errors.on(key, messages::unknown_option(&name, nearest, known));
+        return Ok(false);
     }
     if given.contains(&name) {
         errors.on(key, messages::option_given_twice(&name));
-        return;
+        return Ok(false);
     }
     if !input.peek(Token![=]) || input.peek(Token![==]) {
         errors.on(key, messages::option_without_value(&name));
-        return;
+        return Ok(false);
     }
-    if let Err(error) = input.parse::<Token![=]>() {
-        errors.push(error);
-        return;
-    }
-    match name.as_str() {
-        "mailbox" => options.mailbox = mailbox(input, errors),
-        "name" => options.name = actor_name(input, errors),
-        _ => options.krate = krate(input, errors),
-    }
+    input.parse::<Token![=]>()?;
     given.push(name);
+    Ok(true)
+}
+
+/// What an option that takes a number says about everything else.
+pub(crate) struct CountTexts {
+    pub(crate) zero: &'static str,
+    pub(crate) not_a_number: &'static str,
+}
+
+/// Reads a constant of type `usize` that is not zero, as far as spelling tells.
+pub(crate) fn count(
+    input: ParseStream<'_>,
+    texts: &CountTexts,
+    errors: &mut Errors,
+) -> Option<Expr> {
+    let count: Expr = match input.parse() {
+        Ok(count) => count,
+        Err(error) => {
+            errors.push(error);
+            return None;
+        }
+    };
+    let text = match ungrouped(&count) {
+        Expr::Lit(literal) => match &literal.lit {
+            Lit::Int(number) if number.base10_digits() == "0" => texts.zero,
+            Lit::Int(_) => return Some(count),
+            _ => texts.not_a_number,
+        },
+        Expr::Unary(_) => texts.not_a_number,
+        _ => return Some(count),
+    };
+    errors.on(&count, text);
+    None
+}
+
+fn api(input: ParseStream<'_>, errors: &mut Errors) -> Option<Api> {
+    let vis = match input.parse() {
+        Ok(Visibility::Inherited) => None,
+        Ok(vis) => Some(vis),
+        Err(error) => {
+            errors.push(error);
+            return None;
+        }
+    };
+    match input.parse() {
+        Ok(name) => Some(Api { vis, name }),
+        Err(_) => {
+            errors.at(input.span(), messages::TRAIT_NOT_A_NAME);
+            None
+        }
+    }
+}
+
+fn implements(input: ParseStream<'_>, errors: &mut Errors) -> Option<Implements> {
+    let Ok(path) = input.call(Path::parse_mod_style) else {
+        errors.at(input.span(), messages::IMPLEMENTS_NOT_A_TRAIT);
+        return None;
+    };
+    let mut methods = None;
+    if input.peek(syn::token::Paren) {
+        let listed = |input: ParseStream<'_>| {
+            let list;
+            syn::parenthesized!(list in input);
+            let names = list.parse_terminated(Ident::parse_any, Token![,])?;
+            Ok(names.into_iter().collect())
+        };
+        match listed(input) {
+            Ok(names) => methods = Some(names),
+            Err(error) => errors.push(error),
+        }
+    }
+    Some(Implements { path, methods })
 }
 
 fn mailbox(input: ParseStream<'_>, errors: &mut Errors) -> Option<Expr> {
@@ -107,7 +225,7 @@ fn actor_name(input: ParseStream<'_>, errors: &mut Errors) -> Option<String> {
     None
 }
 
-fn krate(input: ParseStream<'_>, errors: &mut Errors) -> Option<Path> {
+pub(crate) fn krate(input: ParseStream<'_>, errors: &mut Errors) -> Option<Path> {
     match input.call(Path::parse_mod_style) {
         Ok(path) => Some(path),
         Err(_) => {

@@ -3,6 +3,7 @@
 //! Every rule looks at the whole method and reports all it finds. Rules that the compiler knows
 //! better (is a type `Send`, does a path exist) are not here.
 
+use syn::ext::IdentExt;
 use syn::punctuated::Punctuated;
 use syn::{GenericParam, Generics, ReceiverKind, Safety, Token, Type};
 
@@ -35,6 +36,45 @@ pub(crate) fn does_something(actor: &ActorDef, errors: &mut Errors) {
     }
 }
 
+/// A bound without anything to bound is a forgotten marker.
+pub(crate) fn concurrent_is_used(actor: &ActorDef, errors: &mut Errors) {
+    let is_used = actor.messages.iter().any(|message| message.is_concurrent);
+    if let (Some(bound), false, 0) = (&actor.options.concurrent, is_used, errors.count()) {
+        errors.on(bound, messages::CONCURRENT_UNUSED);
+    }
+}
+
+/// A trait without methods is no use to anybody.
+pub(crate) fn trait_has_calls(actor: &ActorDef, errors: &mut Errors) {
+    let has_calls = actor.messages.iter().any(|message| !message.is_local);
+    if let (Some(api), false, 0) = (&actor.options.api, has_calls, errors.count()) {
+        errors.on(&api.name, messages::TRAIT_WITHOUT_CALLS);
+    }
+}
+
+/// A trait is implemented with messages that are there.
+pub(crate) fn implements_what_it_has(actor: &ActorDef, errors: &mut Errors) {
+    let implements = actor.options.implements.as_ref();
+    let Some(listed) = implements.and_then(|implements| implements.methods.as_ref()) else {
+        return;
+    };
+    let sound = actor.messages.iter().filter(|message| !message.is_local);
+    let refused = actor.refused.iter().map(|message| &message.name);
+    let names: Vec<String> = sound
+        .map(|message| &message.name)
+        .chain(refused)
+        .map(|name| name.unraw().to_string())
+        .collect();
+    let known: Vec<&str> = names.iter().map(String::as_str).collect();
+    for name in listed {
+        let found = name.unraw().to_string();
+        if !names.contains(&found) {
+            let nearest = hygiene::nearest(&found, &known);
+            errors.on(name, messages::unknown_trait_message(&found, nearest));
+        }
+    }
+}
+
 // Rules for messages.
 
 /// The rules without which not even a call of the message can be written down.
@@ -50,6 +90,9 @@ pub(crate) fn message_handler(method: &Method<'_>, errors: &mut Errors) {
     receiver_is_a_borrow(method, errors);
     has_no_bounds(method, errors);
     is_a_plain_fn(method, errors);
+    shares_the_actor(method, errors);
+    has_something_to_box(method, errors);
+    converts_arguments_only(method, errors);
     context_at_most_once(method, errors);
     for param in &method.params {
         no_cfg_on_parameter(param, errors);
@@ -115,6 +158,34 @@ fn is_a_plain_fn(method: &Method<'_>, errors: &mut Errors) {
     }
 }
 
+/// Concurrent handlers run side by side: all of them look at the actor, and none may change it.
+fn shares_the_actor(method: &Method<'_>, errors: &mut Errors) {
+    if !method.options.is_concurrent || !method.borrows_self() {
+        return;
+    }
+    if let Some(receiver) = method.receiver.filter(|_| method.borrows_self_mutably()) {
+        errors.on(receiver, messages::CONCURRENT_MUT);
+    }
+    if method.sig.asyncness.is_none() {
+        errors.on(&method.sig.ident, messages::CONCURRENT_SYNC);
+    }
+}
+
+fn has_something_to_box(method: &Method<'_>, errors: &mut Errors) {
+    let is_argument = |param: &Param<'_>| matches!(param.kind, ParamKind::Argument);
+    if method.options.is_boxed && !method.params.iter().any(is_argument) {
+        errors.on(&method.sig.ident, messages::BOXED_WITHOUT_ARGUMENTS);
+    }
+}
+
+fn converts_arguments_only(method: &Method<'_>, errors: &mut Errors) {
+    for param in &method.params {
+        if let (Some(marker), ParamKind::Context | ParamKind::Reply(_)) = (param.into, param.kind) {
+            errors.on(marker, messages::INTO_NOT_AN_ARGUMENT);
+        }
+    }
+}
+
 fn context_at_most_once(method: &Method<'_>, errors: &mut Errors) {
     let is_context = |param: &&Param<'_>| matches!(param.kind, ParamKind::Context);
     for param in method.params.iter().filter(is_context).skip(1) {
@@ -160,10 +231,8 @@ fn argument_is_owned(method: &Method<'_>, param: &Param<'_>, errors: &mut Errors
                 errors.on(lifetime, text + method.hint);
             }
             Obstacle::ImplTrait(found) => {
-                errors.on(
-                    found,
-                    messages::IMPL_TRAIT_PARAMETER.to_owned() + method.hint,
-                );
+                let text = messages::IMPL_TRAIT_PARAMETER.to_owned();
+                errors.on(found, text + messages::HELP_INTO + method.hint);
             }
             Obstacle::Infer(place) => errors.at(place, messages::INFERRED_PARAMETER),
             Obstacle::SelfInMacro(found) => errors.on(found, messages::SELF_IN_TYPE_MACRO),

@@ -26,6 +26,8 @@ pub(crate) fn blamed_on(place: Span) -> Span {
 pub(crate) struct Place {
     pub(crate) first: Span,
     pub(crate) last: Span,
+    /// Whether both are the same token.
+    is_one_token: bool,
 }
 
 impl Place {
@@ -34,7 +36,8 @@ impl Place {
         let tokens = node.to_token_stream();
         Self {
             first: first_span(tokens.clone()).unwrap_or_else(generated),
-            last: last_span(tokens).unwrap_or_else(generated),
+            last: last_span(tokens.clone()).unwrap_or_else(generated),
+            is_one_token: is_one_token(tokens),
         }
     }
 
@@ -65,11 +68,24 @@ impl Place {
         quote_spanned!(blamed_on(self.first)=> #tuple.#field)
     }
 
+    /// The variable `name`, blamed on the whole node, and what has to be written before it: where that is more than one
+    /// token, the variable goes into a tuple.
+    pub(crate) fn field_of_tuple(self, name: &str) -> (Option<TokenStream>, TokenStream) {
+        let variable = Ident::new(name, blamed_on(self.first));
+        if self.is_one_token {
+            return (None, variable.into_token_stream());
+        }
+        let plain = Ident::new(name, generated());
+        let wrapped = quote_spanned!(generated()=> let #plain = (#plain,););
+        (Some(wrapped), self.field(name, 0))
+    }
+
     /// The place of code that answers to the attribute itself.
     pub(crate) fn nowhere() -> Self {
         Self {
             first: generated(),
             last: generated(),
+            is_one_token: true,
         }
     }
 }
@@ -83,6 +99,16 @@ fn first_span(tokens: TokenStream) -> Option<Span> {
         }
         TokenTree::Group(group) => Some(group.span_open()),
         token => Some(token.span()),
+    }
+}
+
+fn is_one_token(tokens: TokenStream) -> bool {
+    let mut tokens = tokens.into_iter();
+    match (tokens.next(), tokens.next()) {
+        (Some(TokenTree::Group(group)), None) => {
+            group.delimiter() == Delimiter::None && is_one_token(group.stream())
+        }
+        (_, next) => next.is_none(),
     }
 }
 

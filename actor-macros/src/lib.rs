@@ -13,6 +13,7 @@
 mod args;
 mod attrs;
 mod check;
+mod entry;
 mod errors;
 mod every;
 mod expand;
@@ -36,6 +37,7 @@ use syn::Visibility;
 use syn::ext::IdentExt;
 
 use crate::args::Options;
+use crate::entry::Entry;
 use crate::errors::Errors;
 use crate::model::{ActorDef, Method};
 use crate::parse::{RawImpl, RawItem};
@@ -91,14 +93,30 @@ use crate::types::NameSelf;
 ///
 /// | option | meaning | default |
 /// |---|---|---|
+/// | `concurrent = EXPR` | how many concurrent messages run at a time, a `usize` constant | 64 |
+/// | `implements = PATH` | the calls implement a trait that another actor declares | |
 /// | `mailbox = EXPR` | how many messages may wait, a `usize` constant | 256 |
+/// | `max_message = EXPR` | a compile error for arguments of more bytes, a `usize` constant | no limit |
 /// | `name = ".."` | the name in reports | the type's |
+/// | `trait = NAME` | declares a trait of the calls | |
 /// | `crate = PATH` | where the `greenroom` crate is | `::greenroom` |
+///
+/// A message of the mailbox is as big as the biggest of its kind. `max_message` finds out which one
+/// that is; [`#[message(boxed)]`](macro@message) takes it out.
+///
+/// `trait = CounterApi` declares a trait with a method for each message that can be sent from any
+/// shard. It can be a trait object, and of an address `*addr` implements it. What implements it
+/// besides is a stand-in in tests, or another actor with `implements = CounterApi`; if that one has
+/// further messages, those of the trait are listed: `implements = CounterApi(add, get)`. The trait
+/// is as visible as its most visible method; `trait = pub(crate) CounterApi` says it outright. Its
+/// methods return a `DynCall`.
 ///
 /// # Messages
 ///
-/// * **Receiver**: `&self` or `&mut self`. Either way one message is handled at a time.
+/// * **Receiver**: `&self` or `&mut self`. Either way one message is handled at a time, unless it
+///   is [concurrent](macro@message).
 /// * **Parameters** are owned, because a message leaves its sender. Patterns and `_` are allowed.
+/// * **Conversion**: the call of a parameter `#[into] name: String` takes any `impl Into<String>`.
 /// * **Context**: a parameter of type `&mut Ctx<Self>`, in any place, is not part of the message.
 /// * **Reply**: the returned value. Where the type is spelled `Result`, the call returns the
 ///   handler's error and the failures of messaging as one error, instead of a result in a result.
@@ -133,6 +151,10 @@ pub fn actor(args: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// * `#[message]`: the method is a message whatever its visibility, and its call has the same one.
 /// * `#[message(local)]`: sent only from the actor's own shard, so nothing in it needs to be `Send`.
+/// * `#[message(concurrent)]`: an `async fn` that takes `&self` and may run beside others of its
+///   kind, see below.
+/// * `#[message(boxed)]`: the arguments travel in a box. For the rare big message: it does not make
+///   the others bigger, and costs an allocation.
 /// * `#[message(plain)]`: the reply is returned as it is, although it is spelled `Result`.
 /// * `#[message(result)]`: the reply is flattened, although its type is spelled differently.
 ///
@@ -166,6 +188,36 @@ pub fn actor(args: TokenStream, item: TokenStream) -> TokenStream {
 ///     Some(index.words().await.ok()?.len())
 /// }
 /// # let _ = same_shard;
+/// ```
+///
+/// # Concurrent messages
+///
+/// They overlap each other and nothing else: a message that is not concurrent waits until those that
+/// run have ended, and while it waits no other starts. They start in the order in which they were
+/// sent, at most `#[actor(concurrent = N)]` of them at a time. A panic in one ends the actor; the
+/// others are cut off, and whoever asked them hears that the actor was killed while they ran.
+///
+/// ```
+/// use greenroom::prelude::*;
+/// # mod disk { pub async fn read(_: &str) -> Option<String> { None } }
+///
+/// struct Library {
+///     folder: String,
+/// }
+///
+/// #[actor(concurrent = 16)]
+/// impl Library {
+///     /// Sixteen may look for a book at the same time.
+///     #[message(concurrent)]
+///     pub async fn find(&self, title: String) -> Option<String> {
+///         disk::read(&format!("{}/{title}", self.folder)).await
+///     }
+///
+///     /// While the library moves nobody looks for anything.
+///     pub fn move_to(&mut self, folder: String) {
+///         self.folder = folder;
+///     }
+/// }
 /// ```
 #[proc_macro_attribute]
 pub fn message(args: TokenStream, item: TokenStream) -> TokenStream {
@@ -300,6 +352,91 @@ pub fn every(args: TokenStream, item: TokenStream) -> TokenStream {
     outside("every", args, item)
 }
 
+/// Starts a system and runs an `async fn main` on its first shard.
+///
+/// When the function returns, the system is shut down: actors stop, and those that do not within
+/// the grace are killed. What the function returns is what a plain `main` may return; an error is
+/// printed, and the process ends with a code that says so. A panic ends the process as always.
+///
+/// The function takes no parameters, or the `Handle` of its system.
+///
+/// | option | meaning | default |
+/// |---|---|---|
+/// | `shards = EXPR` | how many shards | one for each CPU |
+/// | `backend = NAME` | `auto`, `io_uring` or `epoll` | `auto`, see `Backend` |
+/// | `grace = EXPR` | how long actors have to stop at the end, a `Duration` | 10 seconds |
+/// | `crate = PATH` | where the `greenroom` crate is | `::greenroom` |
+///
+/// ```
+/// use greenroom::prelude::*;
+///
+/// #[derive(Default)]
+/// struct Counter {
+///     n: u64,
+/// }
+///
+/// #[actor]
+/// impl Counter {
+///     pub fn add(&mut self, by: u64) -> u64 {
+///         self.n += by;
+///         self.n
+///     }
+/// }
+///
+/// #[greenroom::main(shards = 2)]
+/// async fn main() -> Result<(), greenroom::Error> {
+///     let counter = greenroom::spawn(Counter::default());
+///     assert_eq!(counter.add(5).await?, 5);
+///     Ok(())
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn main(args: TokenStream, item: TokenStream) -> TokenStream {
+    entry::expand(Entry::Main, args.into(), item.into()).into()
+}
+
+/// Makes an `async fn` a test that runs on a shard of a system of its own.
+///
+/// Nothing is shared between tests: each one starts a system and shuts it down. The function
+/// returns nothing, or a `Result` whose error fails the test. A panic of the function is the
+/// test's, so `#[should_panic]` works; a panic in an actor is the actor's, as always.
+///
+/// The function takes no parameters, or the `Handle` of its system.
+///
+/// | option | meaning | default |
+/// |---|---|---|
+/// | `shards = EXPR` | how many shards | 1 |
+/// | `backend = NAME` | `auto`, `io_uring` or `epoll` | `auto`, see `Backend` |
+/// | `grace = EXPR` | how long actors have to stop at the end, a `Duration` | 1 second |
+/// | `crate = PATH` | where the `greenroom` crate is | `::greenroom` |
+///
+/// ```
+/// # mod tests {
+/// use greenroom::Handle;
+/// use greenroom::prelude::*;
+///
+/// struct Echo;
+///
+/// #[actor]
+/// impl Echo {
+///     pub fn echo(&self, text: String) -> String {
+///         text
+///     }
+/// }
+///
+/// #[greenroom::test(shards = 2)]
+/// async fn what_is_said_comes_back(system: Handle) -> Result<(), greenroom::Error> {
+///     let echo = system.spawn_on(1, || Echo).await?;
+///     assert_eq!(echo.echo("hi".to_owned()).await?, "hi");
+///     Ok(())
+/// }
+/// # }
+/// ```
+#[proc_macro_attribute]
+pub fn test(args: TokenStream, item: TokenStream) -> TokenStream {
+    entry::expand(Entry::Test, args.into(), item.into()).into()
+}
+
 /// `#[actor]` takes the markers of its own block away, so a marker that is expanded is misplaced.
 fn outside(marker: &str, _: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
@@ -333,7 +470,11 @@ fn model(options: Options, raw: &mut RawImpl, errors: &mut Errors) -> Option<Act
     let roles: Vec<Role> = raw
         .items
         .iter_mut()
-        .map(|item| roles::take(item, &options, errors))
+        .map(|item| {
+            let role = roles::take(item, &options, errors);
+            roles::take_of_parameters(item, is_message(item, &role), &options, errors);
+            role
+        })
         .collect();
 
     let before = errors.count();
@@ -358,7 +499,26 @@ fn model(options: Options, raw: &mut RawImpl, errors: &mut Errors) -> Option<Act
         add_method(item, role, &mut actor, errors);
     }
     check::does_something(&actor, errors);
+    check::concurrent_is_used(&actor, errors);
+    check::trait_has_calls(&actor, errors);
+    let before = errors.count();
+    check::implements_what_it_has(&actor, errors);
+    if errors.count() > before {
+        // The compiler would miss the same messages once more.
+        actor.options.implements = None;
+    }
     is_sound.then_some(actor)
+}
+
+/// Whether a method is a message, by its marker or, without one, by its visibility.
+fn is_message(item: &RawItem, role: &Role) -> bool {
+    match (role, &item.method) {
+        (Role::Message(_) | Role::Every(_), _) => true,
+        (Role::Unmarked, Some(raw)) => {
+            !matches!(raw.vis, Visibility::Inherited) && raw.sig.receiver().is_some()
+        }
+        _ => false,
+    }
 }
 
 /// Adds a method to the model in its role, if it obeys the rules of that role.
@@ -368,15 +528,11 @@ fn add_method(item: &RawItem, role: Role, actor: &mut ActorDef, errors: &mut Err
     };
     match role {
         Role::Skip | Role::Mistaken => {}
+        Role::Unmarked if !is_message(item, &role) => {}
         Role::Message(options) => {
             add_message(&Method::new(item, raw, Some(options)), actor, errors);
         }
-        Role::Unmarked => {
-            let is_visible = !matches!(raw.vis, Visibility::Inherited);
-            if is_visible && raw.sig.receiver().is_some() {
-                add_message(&Method::new(item, raw, None), actor, errors);
-            }
-        }
+        Role::Unmarked => add_message(&Method::new(item, raw, None), actor, errors),
         Role::Every(period) => {
             let method = Method::new(item, raw, Some(roles::MessageOptions::default()));
             let before = errors.count();

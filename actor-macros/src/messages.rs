@@ -4,6 +4,8 @@
 //! what is wrong and what to write instead. A line that starts with `\n  = help:` is printed by
 //! rustc under the text, like a help of its own.
 
+use crate::args::CountTexts;
+
 /// Follows a text about a method that became a message only because it is visible.
 pub(crate) const HINT_NOT_A_MESSAGE: &str =
     "\n  = help: if this method is not a message, make it private or mark it `#[skip]`";
@@ -23,7 +25,7 @@ pub(crate) const UNNAMED_TYPE: &str =
 pub(crate) const NO_MESSAGES: &str = "this actor has no messages: mark methods `pub` or \
      `#[message]` to make them callable through `Addr`";
 
-// The options of `#[actor(..)]`.
+// The options of `#[actor(..)]`, and of the attributes of functions.
 
 pub(crate) const OPTION_NAME_EXPECTED: &str = "expected the name of an option";
 pub(crate) const MAILBOX_ZERO: &str = "a mailbox needs room for at least one message";
@@ -31,6 +33,25 @@ pub(crate) const MAILBOX_NOT_A_NUMBER: &str =
     "`mailbox` takes a number of messages, a `usize` constant";
 pub(crate) const MAILBOX_UNBOUNDED: &str = "a mailbox is always bounded: give the number of \
      messages it has room for";
+pub(crate) const MAX_MESSAGE_TEXTS: CountTexts = CountTexts {
+    zero: "`max_message` counts the bytes of a message's arguments: a limit of 0 leaves no room \
+           for any",
+    not_a_number: "`max_message` takes a number of bytes, a `usize` constant",
+};
+pub(crate) const CONCURRENT_TEXTS: CountTexts = CountTexts {
+    zero: "at least one concurrent message must be able to run",
+    not_a_number: "`concurrent` takes the number of messages that may run side by side, a `usize` \
+                   constant",
+};
+pub(crate) const CONCURRENT_UNUSED: &str = "`concurrent` bounds the messages that run side by \
+     side, but no message of this actor is marked `#[message(concurrent)]`";
+pub(crate) const TRAIT_NOT_A_NAME: &str = "`trait` takes the name of the trait that is to be \
+     declared, such as `trait = CounterApi` or `trait = pub(crate) CounterApi`";
+pub(crate) const IMPLEMENTS_NOT_A_TRAIT: &str = "`implements` takes a trait that another actor \
+     declares, such as `implements = Speaker`, or `implements = Speaker(speak, hush)` if it has not \
+     all of the messages";
+pub(crate) const TRAIT_WITHOUT_CALLS: &str = "this trait would have no methods: it has the \
+     messages that can be sent from any shard, and this actor has none";
 pub(crate) const NAME_NOT_A_STRING: &str = "`name` takes a string, such as \"counter\"";
 pub(crate) const NAME_EMPTY: &str = "the name of an actor cannot be empty";
 pub(crate) const CRATE_NOT_A_PATH: &str =
@@ -43,6 +64,14 @@ pub(crate) fn unknown_option(found: &str, nearest: Option<&str>, known: &[&str])
             format!("unknown option `{found}`; did you mean `{nearest}`? (options: {known})")
         }
         None => format!("unknown option `{found}` (options: {known})"),
+    }
+}
+
+pub(crate) fn unknown_trait_message(found: &str, nearest: Option<&str>) -> String {
+    let text = format!("this actor has no message `{found}` that can be sent from any shard");
+    match nearest {
+        Some(nearest) => format!("{text}; did you mean `{nearest}`?"),
+        None => text,
     }
 }
 
@@ -62,7 +91,7 @@ pub(crate) const SKIP_ARGUMENTS: &str = "`#[skip]` takes no arguments";
 pub(crate) const ON_WITHOUT_EVENT: &str =
     "`#[on(..)]` names one event, such as `#[on(started)]` or `#[on(stopping)]`";
 pub(crate) const MESSAGE_FORM: &str =
-    "write `#[message]`, or `#[message(..)]` with options: local, plain, result";
+    "write `#[message]`, or `#[message(..)]` with options: boxed, concurrent, local, plain, result";
 pub(crate) const PLAIN_AND_RESULT: &str = "`plain` and `result` exclude each other: a reply is \
      either flattened into the caller's `Result` or left as it is";
 
@@ -76,8 +105,22 @@ pub(crate) fn unknown_message_option(nearest: Option<&str>, known: &[&str]) -> S
     }
 }
 
-pub(crate) fn unknown_event(found: &str, known: &[&str]) -> String {
-    format!("unknown event `{found}` (events: {})", known.join(", "))
+pub(crate) fn unknown_event(found: &str, nearest: Option<&str>, known: &[&str]) -> String {
+    let known = known.join(", ");
+    match nearest {
+        Some(nearest) => {
+            format!("unknown event `{found}`; did you mean `{nearest}`? (events: {known})")
+        }
+        None => format!("unknown event `{found}` (events: {known})"),
+    }
+}
+
+pub(crate) fn parameter_marker_outside(marker: &str) -> String {
+    format!("`#[{marker}]` marks a parameter of a message, and this method is none")
+}
+
+pub(crate) fn parameter_marker_arguments(marker: &str) -> String {
+    format!("`#[{marker}]` takes no arguments")
 }
 
 pub(crate) fn marker_in_cfg_attr(marker: &str) -> String {
@@ -131,6 +174,12 @@ pub(crate) const UNSAFE_MESSAGE: &str =
     "a message cannot be `unsafe`: the generated call would be safe";
 pub(crate) const CONST_MESSAGE: &str = "a message cannot be `const fn`";
 pub(crate) const EXTERN_MESSAGE: &str = "a message cannot be `extern`";
+pub(crate) const CONCURRENT_MUT: &str = "a concurrent message takes `&self`: it shares the actor \
+     with the messages that run beside it";
+pub(crate) const CONCURRENT_SYNC: &str = "a concurrent message is an `async fn`: a handler that \
+     never waits leaves nothing to run beside it";
+pub(crate) const BOXED_WITHOUT_ARGUMENTS: &str =
+    "`#[message(boxed)]` keeps the arguments in a box, but this message has none";
 pub(crate) const GENERIC_MESSAGE: &str = "a message cannot be generic: every message is one \
      variant of the actor's message type";
 pub(crate) const BOUNDS_ON_MESSAGE: &str =
@@ -155,11 +204,15 @@ pub(crate) const CONTEXT_TWICE: &str = "a message takes the actor context at mos
 pub(crate) const REPLY_TWICE: &str = "a message has at most one `Reply<_>` parameter";
 pub(crate) const IMPL_TRAIT_PARAMETER: &str =
     "`impl Trait` parameters are not supported in messages: name a concrete type";
+pub(crate) const HELP_INTO: &str =
+    "\n  = help: a parameter `#[into] name: T` lets the call take any `impl Into<T>`";
 pub(crate) const INFERRED_PARAMETER: &str = "the type of a message parameter cannot be `_`";
 pub(crate) const SELF_IN_TYPE_MACRO: &str =
     "`Self` inside a type macro cannot be resolved here: name the actor type";
 pub(crate) const RAW_POINTER: &str = "raw pointers cannot cross shards; mark the method \
      `#[message(local)]` or wrap the pointer in a `Send` type";
+pub(crate) const INTO_NOT_AN_ARGUMENT: &str =
+    "`#[into]` converts an argument of the call, and this parameter is none";
 pub(crate) const CFG_ON_PARAMETER: &str =
     "`cfg` on a message parameter is not supported; put it on the whole method";
 
@@ -210,4 +263,47 @@ pub(crate) fn hook_returns(event: &str) -> String {
 
 pub(crate) fn duplicate_event(event: &str, first: &str) -> String {
     format!("`{event}` is already handled by `{first}`")
+}
+
+// What `#[greenroom::main]` and `#[greenroom::test]` go on, and take.
+
+pub(crate) const SHARDS_TEXTS: CountTexts = CountTexts {
+    zero: "a system has at least one shard",
+    not_a_number: "`shards` takes a number of shards, of type `usize`",
+};
+pub(crate) const BACKEND_NOT_A_NAME: &str =
+    "`backend` takes the name of one: `auto`, `epoll` or `io_uring`";
+pub(crate) const GRACE_NOT_A_DURATION: &str =
+    "`grace` takes a `Duration`, such as `Duration::from_secs(5)`";
+pub(crate) const ENTRY_QUALIFIER: &str =
+    "this function is a plain `async fn`, not `unsafe`, `const` or `extern`";
+pub(crate) const ENTRY_GENERIC: &str = "this function cannot be generic: nobody chooses its \
+     parameters";
+pub(crate) const ENTRY_RECEIVER: &str = "this is a function of its own, not a method";
+pub(crate) const ENTRY_PARAMETER: &str = "this function takes no parameters, or one: the \
+     `greenroom::Handle` of its system";
+pub(crate) const ENTRY_NOT_CALLED_MAIN: &str =
+    "`#[greenroom::main]` goes on the function `main`, where the program starts";
+pub(crate) const ENTRY_TEST_TWICE: &str = "`#[greenroom::test]` makes the function a test already: \
+     remove this attribute";
+
+pub(crate) fn entry_on_other_item(attribute: &str) -> String {
+    format!("`#[greenroom::{attribute}]` goes on an `async fn`")
+}
+
+pub(crate) fn entry_not_async(attribute: &str) -> String {
+    format!(
+        "`#[greenroom::{attribute}]` goes on an `async fn`: its body runs on a shard of a system, \
+         as a future"
+    )
+}
+
+pub(crate) fn unknown_backend(found: &str, nearest: Option<&str>, known: &[&str]) -> String {
+    let known = known.join(", ");
+    match nearest {
+        Some(nearest) => {
+            format!("unknown backend `{found}`; did you mean `{nearest}`? (backends: {known})")
+        }
+        None => format!("unknown backend `{found}` (backends: {known})"),
+    }
 }

@@ -42,6 +42,10 @@ pub(crate) struct Message {
     pub(crate) name: Ident,
     pub(crate) is_async: bool,
     pub(crate) is_local: bool,
+    /// Whether the arguments travel in a box.
+    pub(crate) is_boxed: bool,
+    /// Whether the handler may run beside others of its kind.
+    pub(crate) is_concurrent: bool,
     /// What the caller passes.
     pub(crate) arguments: Vec<Argument>,
     /// What the handler takes, in its order.
@@ -55,6 +59,8 @@ pub(crate) struct Argument {
     pub(crate) name: Ident,
     pub(crate) ty: Type,
     pub(crate) place: Place,
+    /// Whether the call takes whatever can be converted to it.
+    pub(crate) is_into: bool,
 }
 
 /// One parameter of a handler.
@@ -122,6 +128,8 @@ pub(crate) struct Method<'a> {
 pub(crate) struct Param<'a> {
     pub(crate) typed: &'a PatType,
     pub(crate) kind: ParamKind<'a>,
+    /// The marker `#[into]`.
+    pub(crate) into: Option<&'a Attribute>,
 }
 
 /// What a parameter is for, by the spelling of its type.
@@ -142,7 +150,7 @@ impl<'a> Method<'a> {
             sig: &raw.sig,
             attrs: kept.map(|raw| &raw.attr).collect(),
             receiver: raw.sig.receiver(),
-            params: raw.sig.inputs.iter().filter_map(Param::new).collect(),
+            params: Param::all(raw),
             hint: match options {
                 Some(_) => "",
                 None => messages::HINT_NOT_A_MESSAGE,
@@ -171,6 +179,18 @@ impl<'a> Method<'a> {
             },
             _ => false,
         }
+    }
+
+    /// Whether the receiver is a `&mut`, however it is spelled.
+    pub(crate) fn borrows_self_mutably(&self) -> bool {
+        self.receiver.is_some_and(|receiver| match &receiver.kind {
+            ReceiverKind::Reference(_, _, mutability) => mutability.is_some(),
+            ReceiverKind::Typed(_, ty) => match types::bare(ty) {
+                Type::Reference(reference) => reference.mutability.is_some(),
+                _ => false,
+            },
+            _ => false,
+        })
     }
 
     /// The type written after the arrow, unless it is `()`.
@@ -225,6 +245,7 @@ impl<'a> Method<'a> {
                         name: param.call_name(arguments.len()),
                         ty: NameSelf { actor }.in_type(&param.typed.ty),
                         place,
+                        is_into: param.into.is_some(),
                     });
                     Slot::Argument
                 }
@@ -238,6 +259,8 @@ impl<'a> Method<'a> {
             name: self.sig.ident.clone(),
             is_async: self.sig.asyncness.is_some(),
             is_local: self.options.is_local,
+            is_boxed: self.options.is_boxed,
+            is_concurrent: self.options.is_concurrent,
             arguments,
             slots,
             answer: self.answer(actor),
@@ -286,8 +309,19 @@ impl<'a> Method<'a> {
 }
 
 impl<'a> Param<'a> {
+    /// Every parameter but the receiver.
+    fn all(raw: &'a RawFn) -> Vec<Self> {
+        let inputs = raw.sig.inputs.iter().enumerate();
+        let param = |(position, input): (usize, &'a FnArg)| {
+            let mut markers = raw.converted.iter();
+            let into = markers.find(|(marked, _)| *marked == position);
+            Self::new(input, into.map(|(_, marker)| marker))
+        };
+        inputs.filter_map(param).collect()
+    }
+
     /// `None` for the receiver.
-    fn new(input: &'a FnArg) -> Option<Self> {
+    fn new(input: &'a FnArg, into: Option<&'a Attribute>) -> Option<Self> {
         let FnArg::Typed(typed) = input else {
             return None;
         };
@@ -301,7 +335,7 @@ impl<'a> Param<'a> {
         } else {
             ParamKind::Argument
         };
-        Some(Self { typed, kind })
+        Some(Self { typed, kind, into })
     }
 
     /// The parameter's own name, or one by position for a pattern.

@@ -38,6 +38,30 @@ pub(crate) struct RawItem {
     pub(crate) method: Option<RawFn>,
     /// Every token after the attributes.
     tokens: TokenStream,
+    /// Whether something was taken out of the tokens.
+    has_changed: bool,
+}
+
+impl RawItem {
+    /// Takes attributes of the method's parameters out of the user's code.
+    pub(crate) fn take_from_parameters(&mut self, is_taken: impl Fn(&Attribute) -> bool) {
+        let Some(method) = &self.method else {
+            return;
+        };
+        let position = method.parameters_at;
+        self.has_changed = true;
+        let parameters = |(index, token)| match token {
+            TokenTree::Group(group) if index == position => {
+                let kept = without_attributes(group.stream(), &is_taken);
+                let mut parameters = Group::new(group.delimiter(), kept);
+                parameters.set_span(group.span());
+                TokenTree::Group(parameters)
+            }
+            token => token,
+        };
+        let tokens = std::mem::take(&mut self.tokens);
+        self.tokens = tokens.into_iter().enumerate().map(parameters).collect();
+    }
 }
 
 /// An attribute and whether it stays in the user's code.
@@ -52,6 +76,10 @@ pub(crate) struct RawAttr {
 pub(crate) struct RawFn {
     pub(crate) vis: Visibility,
     pub(crate) sig: Signature,
+    /// Parameters marked `#[into]`, by their position, and the markers.
+    pub(crate) converted: Vec<(usize, Attribute)>,
+    /// How many tokens of the item stand before the parentheses of the parameters.
+    parameters_at: usize,
 }
 
 /// Takes the block apart, or says why it is none.
@@ -79,7 +107,7 @@ impl RawImpl {
     /// A block without any is handed back as it came, with the spans of its own braces.
     pub(crate) fn to_user_tokens(&self) -> TokenStream {
         let mut tokens = self.head.clone();
-        let taken = |item: &RawItem| item.attrs.iter().any(|attr| attr.taken);
+        let taken = |item: &RawItem| item.has_changed || item.attrs.iter().any(|attr| attr.taken);
         if self.items.iter().any(taken) {
             let mut inside = self.inner.clone();
             for item in &self.items {
@@ -227,6 +255,7 @@ fn parse_item(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<RawIte
                 attrs: Vec::new(),
                 method: None,
                 tokens,
+                has_changed: false,
             });
         }
     };
@@ -248,6 +277,7 @@ fn parse_item(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<RawIte
         attrs,
         method,
         tokens: tokens_between(start, input.cursor()),
+        has_changed: false,
     })
 }
 
@@ -270,10 +300,46 @@ fn is_method(input: ParseStream<'_>) -> bool {
 }
 
 fn parse_fn(input: ParseStream<'_>) -> syn::Result<RawFn> {
+    let start = input.cursor();
+    let vis = input.parse()?;
+    let parameters_at = {
+        let ahead = input.fork();
+        skip_qualifiers(&ahead)?;
+        ahead.parse::<Token![fn]>()?;
+        ahead.call(Ident::parse_any)?;
+        ahead.parse::<Generics>()?;
+        tokens_between(start, ahead.cursor()).into_iter().count()
+    };
     Ok(RawFn {
-        vis: input.parse()?,
+        vis,
         sig: input.parse()?,
+        converted: Vec::new(),
+        parameters_at,
     })
+}
+
+/// The tokens of a list of parameters, without attributes that are taken. Only those of the list
+/// itself: a pattern has none, and a type is left alone.
+fn without_attributes(
+    parameters: TokenStream,
+    is_taken: impl Fn(&Attribute) -> bool,
+) -> TokenStream {
+    let mut kept = TokenStream::new();
+    let mut tokens = parameters.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        if let (TokenTree::Punct(pound), Some(attribute)) = (&token, tokens.peek())
+            && pound.as_char() == '#'
+        {
+            let pair = [token.clone(), attribute.clone()].into_iter().collect();
+            let parsed = Attribute::parse_outer.parse2(pair);
+            if parsed.is_ok_and(|attrs| attrs.first().is_some_and(&is_taken)) {
+                tokens.next();
+                continue;
+            }
+        }
+        kept.extend([token]);
+    }
+    kept
 }
 
 /// Takes tokens up to the end of the item: a semicolon or a body in braces.

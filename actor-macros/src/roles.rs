@@ -7,7 +7,7 @@
 use proc_macro2::TokenStream;
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
-use syn::{Attribute, Ident, Meta, Path, Token};
+use syn::{Attribute, FnArg, Ident, Meta, PatType, Path, Receiver, Token};
 
 use crate::every::{self, Period};
 
@@ -35,6 +35,10 @@ pub(crate) enum Role {
 pub(crate) struct MessageOptions {
     /// Callable only from the actor's own shard, so nothing in it needs to be `Send`.
     pub(crate) is_local: bool,
+    /// Its arguments travel in a box, so that they do not make every message bigger.
+    pub(crate) is_boxed: bool,
+    /// Its handler may run while others of this kind do.
+    pub(crate) is_concurrent: bool,
     pub(crate) flatten: Flatten,
 }
 
@@ -94,7 +98,10 @@ impl Event {
 }
 
 const MARKERS: &[&str] = &["every", "message", "skip", "on"];
-const MESSAGE_OPTIONS: &[&str] = &["local", "plain", "result"];
+const MESSAGE_OPTIONS: &[&str] = &["boxed", "concurrent", "local", "plain", "result"];
+
+/// The markers on parameters.
+const PARAMETER_MARKERS: &[&str] = &["into"];
 
 /// Takes the markers of an item and says which role they give it.
 pub(crate) fn take(item: &mut RawItem, options: &Options, errors: &mut Errors) -> Role {
@@ -126,10 +133,51 @@ pub(crate) fn take(item: &mut RawItem, options: &Options, errors: &mut Errors) -
     role
 }
 
+/// Takes the markers of a method's parameters.
+///
+/// They are taken whatever the method is; on one that is no message they are a mistake.
+pub(crate) fn take_of_parameters(
+    item: &mut RawItem,
+    is_message: bool,
+    options: &Options,
+    errors: &mut Errors,
+) {
+    let is_ours = |attr: &Attribute| is_one_of(PARAMETER_MARKERS, attr.path(), options);
+    let Some(method) = &mut item.method else {
+        return;
+    };
+    let mut is_any = false;
+    for (position, input) in method.sig.inputs.iter_mut().enumerate() {
+        let is_receiver = matches!(input, FnArg::Receiver(_));
+        let (FnArg::Typed(PatType { attrs, .. }) | FnArg::Receiver(Receiver { attrs, .. })) = input;
+        for marker in attrs.extract_if(.., |attr| is_ours(attr)) {
+            is_any = true;
+            let name = last_name(marker.path());
+            if !is_message {
+                errors.on(&marker, messages::parameter_marker_outside(&name));
+            } else if is_receiver {
+                errors.on(&marker, messages::INTO_NOT_AN_ARGUMENT);
+            } else if !matches!(marker.meta, Meta::Path(_)) {
+                errors.on(&marker, messages::parameter_marker_arguments(&name));
+            } else {
+                method.converted.push((position, marker));
+            }
+        }
+    }
+    if is_any {
+        item.take_from_parameters(is_ours);
+    }
+}
+
+/// Whether `path` is a marker of a method.
+fn is_marker(path: &Path, options: &Options) -> bool {
+    is_one_of(MARKERS, path, options)
+}
+
 /// Whether `path` is one of ours: `message`, `greenroom::message`, or behind the path given as
 /// `crate = ..`.
-fn is_marker(path: &Path, options: &Options) -> bool {
-    if !MARKERS.contains(&last_name(path).as_str()) {
+fn is_one_of(markers: &[&str], path: &Path, options: &Options) -> bool {
+    if !markers.contains(&last_name(path).as_str()) {
         return false;
     }
     let mut before = path.segments.iter().rev().skip(1);
@@ -185,7 +233,8 @@ fn on(marker: &Attribute, errors: &mut Errors) -> Role {
     match Event::from_name(&text) {
         Some(event) => Role::On(event),
         None => {
-            errors.on(name, messages::unknown_event(&text, Event::NAMES));
+            let nearest = hygiene::nearest(&text, Event::NAMES);
+            errors.on(name, messages::unknown_event(&text, nearest, Event::NAMES));
             Role::Mistaken
         }
     }
@@ -204,31 +253,27 @@ fn message(marker: &Attribute, errors: &mut Errors) -> Role {
     let mut given = Vec::new();
     for name in names {
         let text = name.unraw().to_string();
-        let flatten = match text.as_str() {
-            "local" => None,
-            "plain" => Some(Flatten::Never),
-            "result" => Some(Flatten::Always),
-            _ => {
-                let nearest = hygiene::nearest(&text, MESSAGE_OPTIONS);
-                errors.on(
-                    name,
-                    messages::unknown_message_option(nearest, MESSAGE_OPTIONS),
-                );
-                continue;
-            }
-        };
         if given.contains(&text) {
             errors.on(name, messages::option_given_twice(&text));
             continue;
         }
-        given.push(text);
-        match flatten {
-            None => options.is_local = true,
-            Some(_) if options.flatten != Flatten::BySpelling => {
+        match text.as_str() {
+            "boxed" => options.is_boxed = true,
+            "concurrent" => options.is_concurrent = true,
+            "local" => options.is_local = true,
+            "plain" | "result" if options.flatten != Flatten::BySpelling => {
                 errors.on(name, messages::PLAIN_AND_RESULT);
             }
-            Some(flatten) => options.flatten = flatten,
+            "plain" => options.flatten = Flatten::Never,
+            "result" => options.flatten = Flatten::Always,
+            _ => {
+                let nearest = hygiene::nearest(&text, MESSAGE_OPTIONS);
+                let text = messages::unknown_message_option(nearest, MESSAGE_OPTIONS);
+                errors.on(name, text);
+                continue;
+            }
         }
+        given.push(text);
     }
     Role::Message(options)
 }

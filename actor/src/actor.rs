@@ -3,7 +3,8 @@
 use crate::address::FromPort;
 use crate::context::Ctx;
 use crate::error::StartFailure;
-use crate::life::{ChildExit, Down, ToldError};
+use crate::life::{ChildExit, Down, ReadingPhase, ToldError};
+use crate::mailbox::Mailbox;
 use crate::reply::Carried;
 use crate::way::Way;
 
@@ -57,6 +58,16 @@ pub trait Actor: Sized + 'static {
         message: Self::LocalMsg,
         ctx: &mut Ctx<Self>,
     ) -> impl Future<Output = ()>;
+
+    /// Begins to handle messages side by side, if the message is one of that kind, or gives it back.
+    #[doc(hidden)]
+    fn overlap(
+        mailbox: &Mailbox<Self>,
+        message: Self::LocalMsg,
+    ) -> Result<impl Future<Output = ReadingPhase>, Self::LocalMsg> {
+        let _ = mailbox;
+        Err::<std::future::Ready<ReadingPhase>, _>(message)
+    }
 
     /// The `#[on(started)]` hook.
     #[doc(hidden)]

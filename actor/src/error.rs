@@ -35,6 +35,14 @@ impl CallSite {
         }
     }
 
+    /// Of a call that no actor gets.
+    pub(crate) const STAND_IN: Self = Self {
+        actor: "stand-in",
+        method: "call",
+        shard: None,
+        number: (0, 0),
+    };
+
     /// The name of the actor's type, or what `#[actor(name = ..)]` says.
     #[must_use]
     pub fn actor(&self) -> &'static str {

@@ -55,6 +55,7 @@ mod call;
 mod context;
 mod crowd;
 mod cycle;
+mod entry;
 mod errand;
 mod error;
 mod fate;
@@ -83,6 +84,7 @@ pub use crate::bulk::{
     Asking, Caller, Gather, Recipient, TellEach, TellEachError, TellMany, TellManyError, Telling,
     tell_many,
 };
+pub use crate::call::DynCall;
 pub use crate::call::{Ask, Call, Tell};
 pub use crate::context::Ctx;
 pub use crate::crowd::{Broadcast, CrowdError, Group, News, PublishWhenRoom, Subscription, Topic};
@@ -107,6 +109,7 @@ pub use crate::shutdown::{Killed, ShutdownReport};
 pub use crate::system::{Builder, Handle, System, spawn, spawn_started};
 pub use crate::way::{Suits, Way};
 pub use greenroom_macros::{actor, every, message, on, skip};
+pub use greenroom_macros::{main, test};
 /// The runtime below: tasks, timers, sockets.
 pub use greenroom_runtime as runtime;
 pub use greenroom_runtime::mesh::CrossShard;

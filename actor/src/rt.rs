@@ -21,6 +21,30 @@ pub use crate::way::{Suits, Way};
 use crate::life::{Event, note_told_error};
 use crate::registry::Registry;
 
+/// What runs the functions under `#[greenroom::main]` and `#[greenroom::test]`.
+pub mod entry {
+    pub use crate::entry::{main, test};
+}
+
+pub use self::given::*;
+
+/// Names that generated code may need and cannot expect the user's module to have.
+mod given {
+    pub use ::core::clone::Clone;
+    pub use ::core::convert::{From, Into};
+    pub use ::core::future::Future;
+    pub use ::core::marker::Copy;
+    pub use ::core::option::Option::{self, None, Some};
+    pub use ::core::primitive::{bool, str, usize};
+    pub use ::core::result::Result;
+    pub use ::std::boxed::Box as Boxed;
+    pub use ::std::process::ExitCode;
+
+    pub use crate::address::Remote;
+    pub use crate::call::{DynCall, message_fits};
+    pub use crate::life::{Concurrent, ReadingPhase, overlap};
+}
+
 /// Stands in the type of a call that is never made: its message broke a rule, which was reported.
 #[derive(Debug)]
 pub enum Unmade {}

@@ -4,14 +4,14 @@
 //! where its place in the queue is, so it is written once.
 
 use proc_macro2::{Literal, TokenStream};
-use quote::{format_ident, quote_spanned};
+use quote::{ToTokens, format_ident, quote_spanned};
 use syn::Ident;
 use syn::ext::IdentExt;
 
-use super::Names;
+use super::{Names, size};
 use crate::attrs;
 use crate::hygiene::{self, Place};
-use crate::model::{ActorDef, Answer, Message, RefusedMessage};
+use crate::model::{ActorDef, Answer, Argument, Message, RefusedMessage};
 
 pub(super) fn expand(actor: &ActorDef, names: &Names) -> TokenStream {
     let client = &names.client;
@@ -41,7 +41,7 @@ fn handle(client: &Ident) -> TokenStream {
         pub struct #client<__P>(__P);
 
         #[automatically_derived]
-        impl<__P: __rt::Way> __rt::core::clone::Clone for #client<__P> {
+        impl<__P: __rt::Way> __rt::Clone for #client<__P> {
             #[inline]
             fn clone(&self) -> Self {
                 *self
@@ -49,7 +49,7 @@ fn handle(client: &Ident) -> TokenStream {
         }
 
         #[automatically_derived]
-        impl<__P: __rt::Way> __rt::core::marker::Copy for #client<__P> {}
+        impl<__P: __rt::Way> __rt::Copy for #client<__P> {}
 
         #[automatically_derived]
         impl<__P: __rt::Way> __rt::FromPort<__P> for #client<__P> {
@@ -69,42 +69,83 @@ fn handle(client: &Ident) -> TokenStream {
 fn call(message: &Message) -> TokenStream {
     let Message { vis, name, .. } = message;
     let attrs = attrs::for_the_call(&message.attrs);
-    let arguments: Vec<&Ident> = message
-        .arguments
-        .iter()
-        .map(|argument| &argument.name)
-        .collect();
-    let types = message.arguments.iter().map(|argument| &argument.ty);
+    let parameters = Parameters::of(message);
+    let Parameters {
+        generics,
+        bounds,
+        list,
+        values,
+    } = &parameters;
     let blamed = hygiene::blamed_on(message.answer.place.first);
     let mode = mode(&message.answer);
     let tuple = argument_types(message);
     let marker = marker(message);
-    let types_of_call = quote_spanned!(blamed=> ::<#mode, #tuple, #marker>);
+    let types_of_call = quote_spanned!(blamed=> <#mode, #tuple, #marker>);
     let returned = quote_spanned!(blamed=> <__P as __rt::Way>::Call #types_of_call);
-    let bounds = bounds(message);
     let place = message.answer.place;
-    let parts = quote_spanned! {hygiene::generated()=> self.0, (#(#arguments,)*) };
+    let parts = quote_spanned!(hygiene::generated()=> self.0, (#(#values,)*));
     let mut function = place.runtime_path(&["Way", "call"]);
-    function.extend(types_of_call);
+    function.extend(quote_spanned!(blamed=> :: #types_of_call));
     let made = place.call(function, parts);
     quote_spanned! {hygiene::generated()=>
         #attrs
-        #[inline]
-        #vis fn #name(&self, #(#arguments: #types),*) -> #returned
-        where #bounds
+        #vis fn #name #generics(&self, #(#list),*) -> #returned
+        where #(#bounds,)*
         {
             #made
         }
     }
 }
 
-/// What a call asks of the way it takes.
-fn bounds(message: &Message) -> TokenStream {
-    let tuple = argument_types(message);
-    let same_shard = message
-        .is_local
-        .then(|| quote_spanned!(hygiene::generated()=> __P: __rt::SameShard,));
-    quote_spanned!(hygiene::generated()=> #same_shard #tuple: __rt::Suits<__P>)
+/// What a call takes, what it makes of it, and what it asks of the way.
+struct Parameters {
+    generics: Option<TokenStream>,
+    bounds: Vec<TokenStream>,
+    list: Vec<TokenStream>,
+    values: Vec<TokenStream>,
+}
+
+impl Parameters {
+    fn of(message: &Message) -> Self {
+        let mut generics = Vec::new();
+        let mut bounds = Vec::new();
+        let mut list = Vec::new();
+        let mut values = Vec::new();
+        for (
+            position,
+            Argument {
+                name, ty, is_into, ..
+            },
+        ) in message.arguments.iter().enumerate()
+        {
+            if *is_into {
+                let generic = format_ident!("__I{position}", span = hygiene::generated());
+                bounds.push(quote_spanned! {hygiene::generated()=>
+                    #generic: __rt::Into<#ty>
+                });
+                list.push(quote_spanned!(hygiene::generated()=> #name: #generic));
+                values.push(quote_spanned! {hygiene::generated()=>
+                    __rt::Into::into(#name)
+                });
+                generics.push(generic);
+            } else {
+                list.push(quote_spanned!(hygiene::generated()=> #name: #ty));
+                values.push(name.to_token_stream());
+            }
+        }
+        if message.is_local {
+            bounds.push(quote_spanned!(hygiene::generated()=> __P: __rt::SameShard));
+        }
+        let tuple = argument_types(message);
+        bounds.push(quote_spanned!(hygiene::generated()=> #tuple: __rt::Suits<__P>));
+        Self {
+            generics: (!generics.is_empty())
+                .then(|| quote_spanned!(hygiene::generated()=> <#(#generics),*>)),
+            bounds,
+            list,
+            values,
+        }
+    }
 }
 
 /// How the handler answers, at the place where the user wrote the type of the reply.
@@ -134,7 +175,8 @@ fn method(message: &Message, actor: &ActorDef, names: &Names) -> TokenStream {
     let cfg = attrs::for_every_part(&message.attrs);
     let marker = marker(message);
     let name = Literal::string(&message.name.unraw().to_string());
-    let answers_at_once = !message.is_async && !message.answer.is_deferred;
+    let answers_later = (message.is_async || message.answer.is_deferred)
+        .then(|| quote_spanned!(hygiene::generated()=> const ANSWERS_AT_ONCE: __rt::bool = false;));
     let ty = &actor.ty;
     let parameters = actor.generics.params.iter();
     let bounds = &actor.generics.where_clause;
@@ -147,15 +189,17 @@ fn method(message: &Message, actor: &ActorDef, names: &Names) -> TokenStream {
     let arguments = argument_types(message);
     let reply = &message.answer.ty;
     let build = build(message, names);
+    let size = size::in_generic_code(message, actor);
     quote_spanned! {hygiene::generated()=>
         #cfg
         pub enum #marker {}
         #cfg
         impl<#(#parameters,)* __P: #port> __rt::Method<__P, #mode, #arguments> for #marker #bounds {
-            const NAME: &'static __rt::core::primitive::str = #name;
-            const ANSWERS_AT_ONCE: __rt::core::primitive::bool = #answers_at_once;
+            const NAME: &'static __rt::str = #name;
+            #answers_later
             #[inline]
             fn build(args: #arguments, reply: __rt::Reply<#reply>) -> <__P as __rt::Way>::Env {
+                #size
                 #build
             }
         }
@@ -169,27 +213,31 @@ fn method(message: &Message, actor: &ActorDef, names: &Names) -> TokenStream {
 /// hence the fields of tuples: they are blamed on all of the user's type.
 fn build(message: &Message, names: &Names) -> TokenStream {
     let name = &message.name;
-    let arguments = message.arguments.iter().enumerate();
+    let fields = message.arguments.iter().enumerate();
+    let fields = fields.map(|(position, Argument { place, .. })| {
+        let field = place.field("args", position);
+        if message.is_local {
+            field
+        } else {
+            proof("new", field, *place)
+        }
+    });
+    let fields = if message.is_boxed {
+        quote_spanned!(hygiene::generated()=> __rt::Boxed::new((#(#fields,)*)),)
+    } else {
+        quote_spanned!(hygiene::generated()=> #(#fields,)*)
+    };
     if message.is_local {
         let local_message = &names.local_message;
-        let fields = arguments.map(|(position, argument)| argument.place.field("args", position));
-        return quote_spanned! {hygiene::generated()=>
-            #local_message::#name(#(#fields,)* reply)
-        };
+        return quote_spanned!(hygiene::generated()=> #local_message::#name(#fields reply));
     }
     let shared = &names.message;
-    let arguments = arguments.map(|(position, argument)| {
-        proof(
-            "new",
-            argument.place.field("args", position),
-            argument.place,
-        )
-    });
     let place = message.answer.place;
-    let reply = proof("reply", place.field("reply", 0), place);
+    let (wrapped, reply) = place.field_of_tuple("reply");
+    let reply = proof("reply", reply, place);
     quote_spanned! {hygiene::generated()=>
-        let reply = (reply,);
-        __rt::core::convert::From::from(#shared::#name(#(#arguments,)* #reply))
+        #wrapped
+        __rt::From::from(#shared::#name(#fields #reply))
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! `dispatch_now` runs a synchronous handler and hands back every other message; `dispatch` runs an
 //! asynchronous one and leaves the rest to `dispatch_now`. So the code of a handler is reached from
-//! one arm only, and an actor without asynchronous handlers never makes a future.
+//! one arm only, and an actor without asynchronous handlers never makes a future. Concurrent messages
+//! are in neither: see `concurrent.rs`.
 //!
 //! Handlers are called as `Self::name(self, ..)`: a method call would prefer a trait method of the
 //! same name that takes `&mut self` to an inherent one that takes `&self`.
@@ -18,15 +19,19 @@ use crate::model::{ActorDef, Message, Slot};
 use crate::{attrs, hygiene};
 
 pub(super) fn expand(actor: &ActorDef, names: &Names) -> TokenStream {
+    let exclusive = actor
+        .messages
+        .iter()
+        .filter(|message| !message.is_concurrent);
     let (later, now): (Vec<&Message>, Vec<&Message>) =
-        actor.messages.iter().partition(|message| message.is_async);
+        exclusive.partition(|message| message.is_async);
     let now = now.into_iter().map(|message| arm(message, names));
     let later = later.into_iter().map(|message| arm(message, names));
     let methods = actor.messages.iter().map(|message| method(message, names));
     quote_spanned! {hygiene::generated()=>
         fn method(
             msg: &Self::LocalMsg,
-        ) -> &'static &'static __rt::core::primitive::str {
+        ) -> &'static &'static __rt::str {
             match msg {
                 #(#methods)*
                 _ => &"",
@@ -38,12 +43,12 @@ pub(super) fn expand(actor: &ActorDef, names: &Names) -> TokenStream {
             &mut self,
             msg: Self::LocalMsg,
             ctx: &mut __rt::Ctx<Self>,
-        ) -> __rt::core::option::Option<Self::LocalMsg> {
+        ) -> __rt::Option<Self::LocalMsg> {
             match msg {
                 #(#now)*
-                msg => return __rt::core::option::Option::Some(msg),
+                msg => return __rt::Some(msg),
             }
-            __rt::core::option::Option::None
+            __rt::None
         }
 
         async fn dispatch(&mut self, msg: Self::LocalMsg, ctx: &mut __rt::Ctx<Self>) {
@@ -60,42 +65,46 @@ pub(super) fn expand(actor: &ActorDef, names: &Names) -> TokenStream {
 /// The name of a message's method.
 fn method(message: &Message, names: &Names) -> TokenStream {
     let cfg = attrs::for_every_part(&message.attrs);
-    let Names {
-        message: shared,
-        local_message,
-        ..
-    } = names;
-    let name = &message.name;
-    let text = Literal::string(&name.unraw().to_string());
-    let variant = if message.is_local {
-        quote_spanned!(hygiene::generated()=> #local_message::#name(..))
-    } else if names.has_local() {
-        quote_spanned!(hygiene::generated()=> #local_message::__Shared(#shared::#name(..)))
-    } else {
-        quote_spanned!(hygiene::generated()=> #shared::#name(..))
-    };
+    let text = Literal::string(&message.name.unraw().to_string());
+    let variant = pattern_of_any(message, names);
     quote_spanned!(hygiene::generated()=> #cfg #variant => &#text,)
 }
 
-fn arm(message: &Message, names: &Names) -> TokenStream {
+pub(super) fn arm(message: &Message, names: &Names) -> TokenStream {
     let cfg = attrs::for_every_part(&message.attrs);
     let arguments: Vec<Ident> = (0..message.arguments.len())
         .map(|position| format_ident!("a{position}", span = hygiene::generated()))
         .collect();
     let pattern = pattern(message, &arguments, names);
+    let unboxed = message
+        .is_boxed
+        .then(|| quote_spanned!(hygiene::generated()=> let (#(#arguments,)*) = *arguments;));
     let call = call(message, &arguments);
     let answered = answered(message, call);
-    quote_spanned!(hygiene::generated()=> #cfg #pattern => { #answered; })
+    quote_spanned!(hygiene::generated()=> #cfg #pattern => { #unboxed #answered; })
 }
 
 fn pattern(message: &Message, arguments: &[Ident], names: &Names) -> TokenStream {
+    let fields = if message.is_boxed {
+        quote_spanned!(hygiene::generated()=> arguments, reply)
+    } else {
+        quote_spanned!(hygiene::generated()=> #(#arguments,)* reply)
+    };
+    pattern_with(message, &fields, names)
+}
+
+/// The pattern of a message whatever is in it.
+pub(super) fn pattern_of_any(message: &Message, names: &Names) -> TokenStream {
+    pattern_with(message, &quote_spanned!(hygiene::generated()=> ..), names)
+}
+
+fn pattern_with(message: &Message, fields: &TokenStream, names: &Names) -> TokenStream {
     let Names {
         message: shared,
         local_message,
         ..
     } = names;
     let name = &message.name;
-    let fields = quote_spanned!(hygiene::generated()=> #(#arguments,)* reply);
     if message.is_local {
         quote_spanned!(hygiene::generated()=> #local_message::#name(#fields))
     } else if names.has_local() {

@@ -49,13 +49,21 @@ fn variant(message: &Message) -> TokenStream {
     let name = &message.name;
     let types = message.arguments.iter().map(|argument| &argument.ty);
     let answer = &message.answer.ty;
-    if message.is_local {
-        return quote_spanned! {hygiene::generated()=>
-            #cfg #name(#(#types,)* __rt::Reply<#answer>)
-        };
-    }
-    quote_spanned! {hygiene::generated()=>
-        #cfg #name(#(__rt::Cross<#types>,)* __rt::Cross<__rt::Reply<#answer>>)
+    let (fields, reply) = if message.is_local {
+        (
+            quote_spanned!(hygiene::generated()=> #(#types,)*),
+            quote_spanned!(hygiene::generated()=> __rt::Reply<#answer>),
+        )
+    } else {
+        (
+            quote_spanned!(hygiene::generated()=> #(__rt::Cross<#types>,)*),
+            quote_spanned!(hygiene::generated()=> __rt::Cross<__rt::Reply<#answer>>),
+        )
+    };
+    if message.is_boxed {
+        quote_spanned!(hygiene::generated()=> #cfg #name(__rt::Boxed<(#fields)>, #reply))
+    } else {
+        quote_spanned!(hygiene::generated()=> #cfg #name(#fields #reply))
     }
 }
 
@@ -86,7 +94,7 @@ fn from_shared(actor: &ActorDef, names: &Names) -> TokenStream {
     let (parameters, arguments, bounds) = actor.generics.split_for_impl();
     quote_spanned! {hygiene::generated()=>
         #[automatically_derived]
-        impl #parameters __rt::core::convert::From<#shared #arguments> for #local #arguments #bounds {
+        impl #parameters __rt::From<#shared #arguments> for #local #arguments #bounds {
             #[inline]
             fn from(msg: #shared #arguments) -> Self {
                 Self::__Shared(msg)

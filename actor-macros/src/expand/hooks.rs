@@ -26,7 +26,7 @@ fn hook(hook: &Hook) -> TokenStream {
                 async fn started(
                     &mut self,
                     ctx: &mut __rt::Ctx<Self>,
-                ) -> __rt::core::result::Result<(), __rt::StartFailure> {
+                ) -> __rt::Result<(), __rt::StartFailure> {
                     let returned = (#call,);
                     #into_start
                 }

@@ -6,16 +6,22 @@
 //!
 //! * `enums.rs`: the messages of the actor, one variant each;
 //! * `client.rs`: the calls, one method for each message;
+//! * `size.rs`: the limit on the size of a message;
 //! * `dispatch.rs`: from a variant to the handler;
 //! * `replies.rs`: from a variant to the reply in it;
+//! * `concurrent.rs`: the same for messages that are handled side by side;
 //! * `hooks.rs`: from the events of an actor's life to its hooks;
-//! * `timers.rs`: what an actor sends to itself again and again.
+//! * `timers.rs`: what an actor sends to itself again and again;
+//! * `api.rs`: the calls as a trait, for who asks for one. The trait itself stands beside the constant.
 
+mod api;
 mod client;
+mod concurrent;
 mod dispatch;
 mod enums;
 mod hooks;
 mod replies;
+mod size;
 mod timers;
 
 use proc_macro2::{Ident, Literal, TokenStream};
@@ -77,16 +83,20 @@ pub(crate) fn allowed_in_block() -> TokenStream {
 /// Expands everything that follows the user's block.
 pub(crate) fn actor(actor: &ActorDef) -> TokenStream {
     let names = Names::of(actor);
-    let rt = runtime(actor);
     let cfg = &actor.cfg;
     let enums = enums::expand(actor, &names);
+    let size = size::expand(actor);
     let client = client::expand(actor, &names);
     let implementation = implementation(actor, &names);
+    let krate = krate(actor);
+    let declared = api::declared(actor, &krate);
+    let implemented = api::implemented(actor, &names);
     // Generated code repeats the user's names in other roles, at the user's places: a method is a
     // variant too, and an arm calls it although it is deprecated. The list is short because a crate
     // that forbids one of these lints cannot use the attribute; what has no place of the user's is
     // not linted anyway.
     quote_spanned! {hygiene::generated()=>
+        #declared
         #cfg
         #[doc(hidden)]
         #[allow(
@@ -100,20 +110,22 @@ pub(crate) fn actor(actor: &ActorDef) -> TokenStream {
             clippy::future_not_send,
         )]
         const _: () = {
-            use #rt;
+            use #krate::__rt;
             #enums
+            #size
             #client
             #implementation
+            #implemented
         };
     }
 }
 
-fn runtime(actor: &ActorDef) -> TokenStream {
-    let krate = match &actor.options.krate {
+/// The `greenroom` crate.
+fn krate(actor: &ActorDef) -> TokenStream {
+    match &actor.options.krate {
         Some(path) => path.to_token_stream(),
         None => quote_spanned!(hygiene::generated()=> ::greenroom),
-    };
-    quote_spanned!(hygiene::generated()=> #krate::__rt)
+    }
 }
 
 fn implementation(actor: &ActorDef, names: &Names) -> TokenStream {
@@ -130,11 +142,13 @@ fn implementation(actor: &ActorDef, names: &Names) -> TokenStream {
     };
     let mailbox = actor.options.mailbox.as_ref().map(|room| {
         quote_spanned! {hygiene::generated()=>
-            const MAILBOX: __rt::core::primitive::usize = #room;
+            const MAILBOX: __rt::usize = #room;
         }
     });
     let dispatch = dispatch::expand(actor, names);
     let replies = replies::expand(actor, names);
+    let overlap = concurrent::overlap(actor);
+    let concurrent = concurrent::implementation(actor, names);
     let hooks = hooks::expand(actor);
     let timers = timers::expand(actor);
     quote_spanned! {hygiene::generated()=>
@@ -143,13 +157,15 @@ fn implementation(actor: &ActorDef, names: &Names) -> TokenStream {
             type Msg = #message #arguments;
             type LocalMsg = #local_message #arguments;
             type Client<__P: __rt::Way<Actor = Self>> = #client<__P>;
-            const NAME: &'static __rt::core::primitive::str = #name;
+            const NAME: &'static __rt::str = #name;
             #mailbox
             #replies
             #dispatch
+            #overlap
             #hooks
             #timers
         }
+        #concurrent
     }
 }
 

@@ -47,7 +47,7 @@ const _: () = {
         tag(Rc<str>, __rt::Reply<usize>),
     }
     #[automatically_derived]
-    impl __rt::core::convert::From<__CounterMsg> for __CounterLocalMsg {
+    impl __rt::From<__CounterMsg> for __CounterLocalMsg {
         #[inline]
         fn from(msg: __CounterMsg) -> Self {
             Self::__Shared(msg)
@@ -55,14 +55,14 @@ const _: () = {
     }
     pub struct __CounterClient<__P>(__P);
     #[automatically_derived]
-    impl<__P: __rt::Way> __rt::core::clone::Clone for __CounterClient<__P> {
+    impl<__P: __rt::Way> __rt::Clone for __CounterClient<__P> {
         #[inline]
         fn clone(&self) -> Self {
             *self
         }
     }
     #[automatically_derived]
-    impl<__P: __rt::Way> __rt::core::marker::Copy for __CounterClient<__P> {}
+    impl<__P: __rt::Way> __rt::Copy for __CounterClient<__P> {}
     #[automatically_derived]
     impl<__P: __rt::Way> __rt::FromPort<__P> for __CounterClient<__P> {
         #[inline]
@@ -76,14 +76,12 @@ const _: () = {
     }
     impl<__P: __rt::Way<Actor = Counter>> __CounterClient<__P> {
         #[doc = " Adds `by` and returns the new total."]
-        #[inline]
         pub fn add(&self, by: u64) -> <__P as __rt::Way>::Call<__rt::Plain<u64>, (u64,), __call_add>
         where
             (u64,): __rt::Suits<__P>,
         {
             __rt::Way::call::<__rt::Plain<u64>, (u64,), __call_add>(self.0, (by,))
         }
-        #[inline]
         pub fn take(
             &self,
             by: u64,
@@ -93,7 +91,6 @@ const _: () = {
         {
             __rt::Way::call::<__rt::Flat<Result<u64, String>>, (u64,), __call_take>(self.0, (by,))
         }
-        #[inline]
         pub fn tag(
             &self,
             tag: Rc<str>,
@@ -107,14 +104,12 @@ const _: () = {
     }
     pub enum __call_add {}
     impl<__P: __rt::Way<Actor = Counter>> __rt::Method<__P, __rt::Plain<u64>, (u64,)> for __call_add {
-        const NAME: &'static __rt::core::primitive::str = "add";
-        const ANSWERS_AT_ONCE: __rt::core::primitive::bool = true;
+        const NAME: &'static __rt::str = "add";
         #[inline]
         fn build(args: (u64,), reply: __rt::Reply<u64>) -> <__P as __rt::Way>::Env {
-            let reply = (reply,);
-            __rt::core::convert::From::from(__CounterMsg::add(
+            __rt::From::from(__CounterMsg::add(
                 __rt::Cross::new(args.0),
-                __rt::Cross::reply(reply.0),
+                __rt::Cross::reply(reply),
             ))
         }
     }
@@ -122,12 +117,12 @@ const _: () = {
     impl<__P: __rt::Way<Actor = Counter>> __rt::Method<__P, __rt::Flat<Result<u64, String>>, (u64,)>
         for __call_take
     {
-        const NAME: &'static __rt::core::primitive::str = "take";
-        const ANSWERS_AT_ONCE: __rt::core::primitive::bool = false;
+        const NAME: &'static __rt::str = "take";
+        const ANSWERS_AT_ONCE: __rt::bool = false;
         #[inline]
         fn build(args: (u64,), reply: __rt::Reply<Result<u64, String>>) -> <__P as __rt::Way>::Env {
             let reply = (reply,);
-            __rt::core::convert::From::from(__CounterMsg::take(
+            __rt::From::from(__CounterMsg::take(
                 __rt::Cross::new(args.0),
                 __rt::Cross::reply(reply.0),
             ))
@@ -137,8 +132,8 @@ const _: () = {
     impl<__P: __rt::SameShard<Actor = Counter>> __rt::Method<__P, __rt::Plain<usize>, (Rc<str>,)>
         for __call_tag
     {
-        const NAME: &'static __rt::core::primitive::str = "tag";
-        const ANSWERS_AT_ONCE: __rt::core::primitive::bool = false;
+        const NAME: &'static __rt::str = "tag";
+        const ANSWERS_AT_ONCE: __rt::bool = false;
         #[inline]
         fn build(args: (Rc<str>,), reply: __rt::Reply<usize>) -> <__P as __rt::Way>::Env {
             __CounterLocalMsg::tag(args.0, reply)
@@ -149,8 +144,8 @@ const _: () = {
         type Msg = __CounterMsg;
         type LocalMsg = __CounterLocalMsg;
         type Client<__P: __rt::Way<Actor = Self>> = __CounterClient<__P>;
-        const NAME: &'static __rt::core::primitive::str = "Counter";
-        const MAILBOX: __rt::core::primitive::usize = 64;
+        const NAME: &'static __rt::str = "Counter";
+        const MAILBOX: __rt::usize = 64;
         fn reply_of(msg: &Self::LocalMsg) -> __rt::Carried<'_> {
             match msg {
                 __CounterLocalMsg::__Shared(__CounterMsg::add(.., reply)) => __rt::Carried {
@@ -168,7 +163,7 @@ const _: () = {
                 _ => __rt::core::unreachable!(),
             }
         }
-        fn method(msg: &Self::LocalMsg) -> &'static &'static __rt::core::primitive::str {
+        fn method(msg: &Self::LocalMsg) -> &'static &'static __rt::str {
             match msg {
                 __CounterLocalMsg::__Shared(__CounterMsg::add(..)) => &"add",
                 __CounterLocalMsg::__Shared(__CounterMsg::take(..)) => &"take",
@@ -181,7 +176,7 @@ const _: () = {
             &mut self,
             msg: Self::LocalMsg,
             ctx: &mut __rt::Ctx<Self>,
-        ) -> __rt::core::option::Option<Self::LocalMsg> {
+        ) -> __rt::Option<Self::LocalMsg> {
             match msg {
                 __CounterLocalMsg::__Shared(__CounterMsg::add(a0, reply)) => {
                     __rt::answer(reply.get(), Self::add(self, a0.get()));
@@ -189,9 +184,9 @@ const _: () = {
                 __CounterLocalMsg::tag(a0, reply) => {
                     Self::tag(self, a0, reply);
                 }
-                msg => return __rt::core::option::Option::Some(msg),
+                msg => return __rt::Some(msg),
             }
-            __rt::core::option::Option::None
+            __rt::None
         }
         async fn dispatch(&mut self, msg: Self::LocalMsg, ctx: &mut __rt::Ctx<Self>) {
             match msg {
@@ -215,7 +210,7 @@ const _: () = {
         async fn started(
             &mut self,
             ctx: &mut __rt::Ctx<Self>,
-        ) -> __rt::core::result::Result<(), __rt::StartFailure> {
+        ) -> __rt::Result<(), __rt::StartFailure> {
             let returned = (Self::open(self).await,);
             __rt::IntoStart::into_start(returned.0)
         }

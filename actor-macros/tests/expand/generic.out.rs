@@ -45,14 +45,14 @@ const _: () = {
     }
     pub struct __CacheClient<__P>(__P);
     #[automatically_derived]
-    impl<__P: __rt::Way> __rt::core::clone::Clone for __CacheClient<__P> {
+    impl<__P: __rt::Way> __rt::Clone for __CacheClient<__P> {
         #[inline]
         fn clone(&self) -> Self {
             *self
         }
     }
     #[automatically_derived]
-    impl<__P: __rt::Way> __rt::core::marker::Copy for __CacheClient<__P> {}
+    impl<__P: __rt::Way> __rt::Copy for __CacheClient<__P> {}
     #[automatically_derived]
     impl<__P: __rt::Way> __rt::FromPort<__P> for __CacheClient<__P> {
         #[inline]
@@ -70,7 +70,6 @@ const _: () = {
         K: 'static,
     {
         #[cfg(feature = "array")]
-        #[inline]
         pub(crate) fn fill(
             &self,
             arg0: ([K; N], [u8; <Cache<K, N>>::EXTRA]),
@@ -99,17 +98,15 @@ const _: () = {
         K: PartialEq<Cache<K, N>>,
         K: 'static,
     {
-        const NAME: &'static __rt::core::primitive::str = "fill";
-        const ANSWERS_AT_ONCE: __rt::core::primitive::bool = true;
+        const NAME: &'static __rt::str = "fill";
         #[inline]
         fn build(
             args: (([K; N], [u8; <Cache<K, N>>::EXTRA]),),
             reply: __rt::Reply<Cache<K, N>>,
         ) -> <__P as __rt::Way>::Env {
-            let reply = (reply,);
-            __rt::core::convert::From::from(__CacheMsg::fill(
+            __rt::From::from(__CacheMsg::fill(
                 __rt::Cross::new(args.0),
-                __rt::Cross::reply(reply.0),
+                __rt::Cross::reply(reply),
             ))
         }
     }
@@ -122,7 +119,7 @@ const _: () = {
         type Msg = __CacheMsg<K, N>;
         type LocalMsg = __CacheMsg<K, N>;
         type Client<__P: __rt::Way<Actor = Self>> = __CacheClient<__P>;
-        const NAME: &'static __rt::core::primitive::str = "cache";
+        const NAME: &'static __rt::str = "cache";
         fn reply_of(msg: &Self::LocalMsg) -> __rt::Carried<'_> {
             match msg {
                 #[cfg(feature = "array")]
@@ -133,7 +130,7 @@ const _: () = {
                 _ => __rt::core::unreachable!(),
             }
         }
-        fn method(msg: &Self::LocalMsg) -> &'static &'static __rt::core::primitive::str {
+        fn method(msg: &Self::LocalMsg) -> &'static &'static __rt::str {
             match msg {
                 #[cfg(feature = "array")]
                 __CacheMsg::fill(..) => &"fill",
@@ -145,15 +142,15 @@ const _: () = {
             &mut self,
             msg: Self::LocalMsg,
             ctx: &mut __rt::Ctx<Self>,
-        ) -> __rt::core::option::Option<Self::LocalMsg> {
+        ) -> __rt::Option<Self::LocalMsg> {
             match msg {
                 #[cfg(feature = "array")]
                 __CacheMsg::fill(a0, reply) => {
                     __rt::answer(reply.get(), Self::fill(self, a0.get()));
                 }
-                msg => return __rt::core::option::Option::Some(msg),
+                msg => return __rt::Some(msg),
             }
-            __rt::core::option::Option::None
+            __rt::None
         }
         async fn dispatch(&mut self, msg: Self::LocalMsg, ctx: &mut __rt::Ctx<Self>) {
             match msg {

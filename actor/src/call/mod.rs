@@ -6,6 +6,8 @@
 
 mod ask;
 mod blocking;
+mod erased;
+mod fit;
 mod send;
 mod term;
 
@@ -16,6 +18,8 @@ use std::time::Duration;
 use greenroom_runtime::time::Instant;
 
 pub use self::ask::Ask;
+pub use self::erased::DynCall;
+pub use self::fit::message_fits;
 pub use self::send::Tell;
 pub(crate) use self::send::Unsent;
 pub(crate) use self::term::Allowance;
@@ -32,7 +36,7 @@ pub trait Method<W: Way, M: ReplyMode, A> {
     const NAME: &'static str;
 
     /// Whether its handler has answered when it returns: it is no `async fn` and takes no [`Reply`].
-    const ANSWERS_AT_ONCE: bool;
+    const ANSWERS_AT_ONCE: bool = true;
 
     /// The message of these arguments.
     fn build(args: A, reply: Reply<M::Reply>) -> W::Env;

@@ -129,6 +129,11 @@ impl Serving {
             is_deferred: carried.is_deferred,
         }
     }
+
+    /// Runs what serves it: asks that are made meanwhile are for it.
+    pub(super) fn during<R>(&self, run: impl FnOnce() -> R) -> R {
+        handling::serving(self.ask, run)
+    }
 }
 
 /// Announces, when the task is dropped in the middle of its work, that what is dropped next was interrupted.

@@ -59,11 +59,14 @@ pub(super) async fn serve_all<A: Actor>(mailbox: &Mailbox<A>) -> Ended {
             Ok(Served::Awaits(message)) => {
                 mailbox.begin_handling(A::method(&message));
                 let served = Serving::of(A::reply_of(&message));
-                let cause = {
-                    let mut state = mailbox.state();
-                    let mut ctx = Ctx::new(mailbox.id());
-                    let handler = pin!(state.dispatch(message, &mut ctx));
-                    Caught::serving(served, mailbox, handler).await.err()
+                let cause = match A::overlap(mailbox, message) {
+                    Ok(readers) => readers.await.into_cause(),
+                    Err(message) => {
+                        let mut state = mailbox.state();
+                        let mut ctx = Ctx::new(mailbox.id());
+                        let handler = pin!(state.dispatch(message, &mut ctx));
+                        Caught::serving(served, mailbox, handler).await.err()
+                    }
                 };
                 mailbox.end_handling();
                 if let Some(cause) = cause {

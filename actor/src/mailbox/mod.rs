@@ -36,10 +36,12 @@ mod flow;
 mod given_up;
 mod life;
 mod outside;
+mod reading;
 mod serve;
 mod waits;
 
 pub(crate) use self::outside::{FromOutside, PartFromOutside};
+pub(crate) use self::reading::Next;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
@@ -102,6 +104,8 @@ enum Phase {
 enum Activity {
     /// Its task waits for a letter. Invariant: the queue is empty, and no handler runs.
     Idle,
+    /// Its task waits for a letter, and for readers, which have the state. Invariant: the queue is empty.
+    Reading,
     /// Its task is ready, or runs, or waits for something inside of a handler.
     Busy,
     /// One of its asynchronous handlers is being polled: whoever sends now is the actor itself.

@@ -9,7 +9,7 @@ use crate::actor::Actor;
 impl<A: Actor> Mailbox<A> {
     #[inline]
     pub(super) fn wake(&self) {
-        if self.activity.get() == Activity::Idle {
+        if matches!(self.activity.get(), Activity::Idle | Activity::Reading) {
             self.activity.set(Activity::Busy);
             if let Some(waker) = self.waker.get() {
                 waker.wake_by_ref();

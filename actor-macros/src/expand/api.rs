@@ -1,0 +1,148 @@
+//! The calls of an actor as a trait that can be a trait object.
+//!
+//! The client implements it, and not the address: an address would offer the trait's methods before
+//! the client's of the same names, and every call in a module that knows the trait would pay for a
+//! type that is erased.
+
+use proc_macro2::{Literal, TokenStream};
+use quote::{ToTokens, quote_spanned};
+use syn::Visibility;
+use syn::ext::IdentExt;
+
+use super::Names;
+use crate::model::{ActorDef, Answer, Argument, Message};
+use crate::{attrs, hygiene};
+
+/// The declaration of the trait that `trait = ..` asks for.
+pub(super) fn declared(actor: &ActorDef, krate: &TokenStream) -> Option<TokenStream> {
+    let api = actor.options.api.as_ref()?;
+    let cfg = &actor.cfg;
+    let name = &api.name;
+    let vis = match &api.vis {
+        Some(vis) => vis.to_token_stream(),
+        None => widest(actor),
+    };
+    let (parameters, _, bounds) = actor.generics.split_for_impl();
+    let rt = quote_spanned!(hygiene::generated()=> #krate::__rt);
+    let methods = shared(actor).map(|message| {
+        let attrs = attrs::for_the_call(&message.attrs);
+        let signature = signature(message, &rt);
+        quote_spanned!(hygiene::generated()=> #attrs #signature;)
+    });
+    let doc = Literal::string(&format!(
+        "The calls of `{}`, whoever answers them: `*addr` of an actor, or a stand-in.",
+        actor.name
+    ));
+    let note = Literal::string(&format!(
+        "of an address, `*addr` implements `{}`, and not `addr` itself",
+        name.unraw()
+    ));
+    Some(quote_spanned! {hygiene::generated()=>
+        #cfg
+        #[doc = #doc]
+        #[diagnostic::on_unimplemented(note = #note)]
+        #[allow(private_bounds, private_interfaces, unreachable_pub, clippy::all, clippy::pedantic)]
+        #vis trait #name #parameters #bounds {
+            #(#methods)*
+        }
+    })
+}
+
+/// The implementations of the declared trait and of the one that `implements = ..` names.
+pub(super) fn implemented(actor: &ActorDef, names: &Names) -> TokenStream {
+    let (_, arguments, _) = actor.generics.split_for_impl();
+    let declared = actor.options.api.as_ref().map(|api| {
+        let name = &api.name;
+        let path = quote_spanned!(hygiene::generated()=> #name #arguments);
+        implementation(actor, names, &path, &shared(actor).collect::<Vec<_>>())
+    });
+    let foreign = actor.options.implements.as_ref().map(|implements| {
+        let is_member = |message: &&Message| match &implements.methods {
+            None => true,
+            Some(listed) => listed.contains(&message.name),
+        };
+        let members: Vec<&Message> = shared(actor).filter(is_member).collect();
+        implementation(actor, names, &implements.path.to_token_stream(), &members)
+    });
+    quote_spanned!(hygiene::generated()=> #declared #foreign)
+}
+
+fn implementation(
+    actor: &ActorDef,
+    names: &Names,
+    path: &TokenStream,
+    members: &[&Message],
+) -> TokenStream {
+    let client = &names.client;
+    let ty = &actor.ty;
+    let (parameters, _, bounds) = actor.generics.split_for_impl();
+    let rt = quote_spanned!(hygiene::generated()=> __rt);
+    let methods = members.iter().map(|message| {
+        let cfg = attrs::for_every_part(&message.attrs);
+        let name = &message.name;
+        let signature = signature(message, &rt);
+        let arguments = message.arguments.iter().map(|argument| &argument.name);
+        quote_spanned! {hygiene::generated()=>
+            #cfg
+            #signature {
+                __rt::From::from(#client::#name(self, #(#arguments),*))
+            }
+        }
+    });
+    quote_spanned! {hygiene::generated()=>
+        #[automatically_derived]
+        impl #parameters #path for #client<__rt::Remote<#ty>> #bounds {
+            #(#methods)*
+        }
+    }
+}
+
+/// A trait object knows no shard, so what only one shard may send is not in it.
+fn shared(actor: &ActorDef) -> impl Iterator<Item = &Message> {
+    actor.messages.iter().filter(|message| !message.is_local)
+}
+
+/// `rt` is the path of the runtime where the signature stands.
+fn signature(message: &Message, rt: &TokenStream) -> TokenStream {
+    let name = &message.name;
+    let parameters = message
+        .arguments
+        .iter()
+        .map(|Argument { name, ty, .. }| quote_spanned!(hygiene::generated()=> #name: #ty));
+    let returned = returned(&message.answer, rt);
+    quote_spanned!(hygiene::generated()=> fn #name(&self, #(#parameters),*) -> #returned)
+}
+
+/// The value and the error of a `Result` are named by the compiler, which sees through aliases.
+fn returned(answer: &Answer, rt: &TokenStream) -> TokenStream {
+    let ty = &answer.ty;
+    let blamed = hygiene::blamed_on(answer.place.first);
+    if answer.is_flat {
+        quote_spanned! {blamed=>
+            #rt::DynCall<<#ty as #rt::IsResult>::Ok, <#ty as #rt::IsResult>::Err>
+        }
+    } else {
+        quote_spanned!(blamed=> #rt::DynCall<#ty>)
+    }
+}
+
+/// As visible as the most visible of its methods.
+fn widest(actor: &ActorDef) -> TokenStream {
+    let mut widest: Option<&Visibility> = None;
+    for message in shared(actor) {
+        if breadth(&message.vis) > widest.map_or(0, breadth) {
+            widest = Some(&message.vis);
+        }
+    }
+    widest.map(ToTokens::to_token_stream).unwrap_or_default()
+}
+
+fn breadth(vis: &Visibility) -> usize {
+    match vis {
+        Visibility::Public(_) => 4,
+        Visibility::Restricted(restricted) if restricted.path.is_ident("crate") => 3,
+        Visibility::Restricted(restricted) if restricted.path.is_ident("super") => 2,
+        Visibility::Restricted(_) => 1,
+        Visibility::Inherited => 0,
+    }
+}

@@ -1,0 +1,50 @@
+//! What a reading phase wants of its mailbox; see `life/readers.rs`.
+
+use std::cell::Ref;
+use std::task::Waker;
+
+use super::{Activity, Letter, Mailbox};
+use crate::actor::Actor;
+
+/// The next letter, seen from a reading phase.
+pub(crate) enum Next<A: Actor> {
+    /// It may be handled now, and is not in the mailbox any more.
+    Message(A::LocalMsg),
+    /// It has to wait, and stays.
+    Other,
+    /// There is none.
+    Empty,
+}
+
+impl<A: Actor> Mailbox<A> {
+    /// Takes the next letter if it is a message of the wanted kind.
+    pub(crate) fn pop_if(&self, is_wanted: impl FnOnce(&A::LocalMsg) -> bool) -> Next<A> {
+        match self.queue.borrow().front() {
+            None => return Next::Empty,
+            Some(Letter::Message(message)) if is_wanted(message) => {}
+            Some(_) => return Next::Other,
+        }
+        match self.pop() {
+            Some(Letter::Message(message)) => Next::Message(message),
+            _ => unreachable!("the letter was there"),
+        }
+    }
+
+    /// The actor's task is polled: it will look at the next letter without being woken for it.
+    pub(crate) fn go_on_reading(&self, waker: &Waker) {
+        self.activity.set(Activity::Busy);
+        self.begin_poll(waker);
+    }
+
+    /// The next letter wakes the actor's task, whose readers wait for something.
+    pub(crate) fn wait_reading(&self) {
+        self.activity.set(Activity::Reading);
+    }
+
+    /// The actor itself for a handler that shares it, to be held for as long as the handler runs.
+    pub(crate) fn shared_state(&self) -> Ref<'_, A> {
+        Ref::map(self.state.borrow(), |state| {
+            state.as_ref().expect("an actor stays until it ends")
+        })
+    }
+}
