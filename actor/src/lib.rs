@@ -97,8 +97,8 @@ pub use crate::error::{
 pub use crate::fate::PanicReport;
 pub use crate::keyed::{AddrByKey, ByKey, Keyed, KeyedBuilder};
 pub use crate::life::{
-    ActorId, Child, ChildExit, ChildOutcome, Down, ExitReason, LifeState, OnRootFailure, Overdue,
-    Owned, Restart, RestartLimit, Strategy, ToldError,
+    ActorId, Child, ChildExit, ChildOutcome, Down, ExitReason, Factory, LifeState, OnRootFailure,
+    Overdue, Owned, Restart, RestartLimit, Strategy, ToldError,
 };
 pub use crate::names::{LookupError, Named, Names, RegisterError, ShardNames};
 pub use crate::placement::Sharded;

@@ -12,7 +12,7 @@ use greenroom_runtime::mesh::ResidentId;
 use super::bonds::Parent;
 use super::control::{AnyAddr, erase};
 use super::newborn::Newborn;
-use super::restart::{Factory, Lineage, Policy, Restart};
+use super::restart::{Factory as Renewed, Lineage, Policy, Restart};
 use super::start_child;
 use crate::actor::Actor;
 use crate::address::{Addr, Remote};
@@ -20,6 +20,21 @@ use crate::error::{SpawnError, SpawnErrorKind};
 use crate::fate;
 use crate::mailbox::Mailbox;
 use crate::system::Handle;
+
+/// Makes a child. Every closure and function that returns one does.
+///
+/// A trait of its own, as a closure that was asked to be `FnOnce` would be nothing more, and could not be called again by
+/// [`Child::restart`].
+pub trait Factory<C>: 'static {
+    /// Makes the child, on its shard.
+    fn make(self) -> C;
+}
+
+impl<C, F: FnOnce() -> C + 'static> Factory<C> for F {
+    fn make(self) -> C {
+        self()
+    }
+}
 
 /// A child that is about to be started: await it, after saying what it is to be like.
 ///
@@ -36,7 +51,7 @@ pub struct Child<P: Actor, C: Actor, F> {
 struct Plan<C: Actor, F> {
     make: F,
     /// Turns the factory into one that can be called again.
-    renew: Option<fn(F) -> Factory<C>>,
+    renew: Option<fn(F) -> Renewed<C>>,
     policy: Policy,
     grace: Option<Duration>,
 }
@@ -51,7 +66,7 @@ type Start<C, F> = fn(Plan<C, F>, Box<dyn AnyAddr>, u64, ShardId) -> Starting<C>
 
 type Starting<C> = Pin<Box<dyn Future<Output = Result<Newborn<C>, SpawnErrorKind>>>>;
 
-impl<P: Actor, C: Actor, F: FnOnce() -> C + 'static> Child<P, C, F> {
+impl<P: Actor, C: Actor, F: Factory<C>> Child<P, C, F> {
     pub(super) fn new(parent: ResidentId<Mailbox<P>>, make: F) -> Self {
         Self {
             parent,
@@ -146,7 +161,7 @@ impl<P: Actor, C: Actor, F: FnOnce() -> C + 'static> Child<P, C, F> {
     }
 }
 
-impl<P: Actor, C: Actor, F: FnOnce() -> C + 'static> IntoFuture for Child<P, C, F> {
+impl<P: Actor, C: Actor, F: Factory<C>> IntoFuture for Child<P, C, F> {
     type Output = Result<Addr<C>, SpawnError>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output>>>;
 
@@ -170,7 +185,7 @@ impl<P: Actor, C: Actor, F> fmt::Debug for Child<P, C, F> {
     }
 }
 
-impl<C: Actor, F: FnOnce() -> C + 'static> Plan<C, F> {
+impl<C: Actor, F: Factory<C>> Plan<C, F> {
     /// Makes the child on the calling shard, and waits until its start hook has run. `settled` sees it before that.
     async fn bear(
         self,
@@ -185,7 +200,7 @@ impl<C: Actor, F: FnOnce() -> C + 'static> Plan<C, F> {
             grace,
         } = self;
         let made = catch_unwind(AssertUnwindSafe(|| match renew {
-            None => (make(), None),
+            None => (make.make(), None),
             Some(renew) => {
                 let mut factory = renew(make);
                 (factory(), Some(factory))
@@ -207,7 +222,7 @@ impl<C: Actor, F: FnOnce() -> C + 'static> Plan<C, F> {
 }
 
 /// Starts a child on another shard.
-fn start_elsewhere<C: Actor, F: FnOnce() -> C + Send + 'static>(
+fn start_elsewhere<C: Actor, F: Factory<C> + Send>(
     plan: Plan<C, F>,
     parent: Box<dyn AnyAddr>,
     place: u64,

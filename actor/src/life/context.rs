@@ -4,7 +4,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 use super::bonds::{Bonds, Parent};
-use super::child::Child;
+use super::child::{Child, Factory};
 use super::children::Strategy;
 use super::control::{Control, erase};
 use super::exit::{ActorId, ExitReason};
@@ -234,7 +234,7 @@ impl<A: Actor> Ctx<A> {
     pub fn spawn_child<C, F>(&self, make: F) -> Child<A, C, F>
     where
         C: Actor,
-        F: FnOnce() -> C + 'static,
+        F: Factory<C>,
     {
         Child::new(self.resident(), make)
     }

@@ -39,7 +39,7 @@ mod watch;
 
 pub(crate) use self::bonds::{Bonds, Event, Parent};
 pub(crate) use self::border::contain;
-pub use self::child::Child;
+pub use self::child::{Child, Factory};
 pub use self::children::Strategy;
 pub(crate) use self::children::failed as child_failed;
 pub(crate) use self::control::Control;
