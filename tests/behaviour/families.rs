@@ -90,12 +90,12 @@ fn a_restarted_parent_begins_without_children() {
             log: Log,
             ctx: &mut Ctx<Self>,
         ) -> Addr<Foreman> {
-            let make = move || Foreman {
+            // Written in place: it is a factory that can be called again all the same.
+            let child = ctx.spawn_child(move || Foreman {
                 starts: starts.clone(),
                 log: log.clone(),
-            };
-            let child = ctx.spawn_child(make).restart(Restart::OnFailure);
-            child.await.unwrap()
+            });
+            child.restart(Restart::OnFailure).await.unwrap()
         }
     }
 

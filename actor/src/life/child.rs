@@ -21,10 +21,10 @@ use crate::fate;
 use crate::mailbox::Mailbox;
 use crate::system::Handle;
 
-/// Makes a child. Every closure and function that returns one does.
+/// Makes a child: every closure and function that returns one does.
 ///
-/// A trait of its own, as a closure that was asked to be `FnOnce` would be nothing more, and could not be called again by
-/// [`Child::restart`].
+/// One that can be called again makes each incarnation of a child that is restarted, see [`Child::restart`]. It is a trait
+/// of its own because a closure that is written where `FnOnce` is asked for is that and nothing more to the compiler.
 pub trait Factory<C>: 'static {
     /// Makes the child, on its shard.
     fn make(self) -> C;
