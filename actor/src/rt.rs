@@ -114,7 +114,7 @@ pub fn answer_flat<A: Actor, R: IsResult>(
     value: R,
     ctx: &mut Ctx<A>,
     method: &'static str,
-    show: fn(&R::Err) -> Option<String>,
+    show: fn(&R) -> Option<String>,
 ) {
     if reply.is_told() && value.is_failure() {
         drop(reply);
@@ -129,16 +129,16 @@ fn told_error<A: Actor, R: IsResult>(
     value: R,
     ctx: &mut Ctx<A>,
     method: &'static str,
-    show: fn(&R::Err) -> Option<String>,
+    show: fn(&R) -> Option<String>,
 ) {
     Registry::with(Registry::count_told_error);
+    let is_traced = cfg!(feature = "tracing");
+    let text = (A::HEARS_ERRORS || is_traced)
+        .then(|| show(&value))
+        .flatten();
     let Err(error) = value.into_result() else {
         return;
     };
-    let is_traced = cfg!(feature = "tracing");
-    let text = (A::HEARS_ERRORS || is_traced)
-        .then(|| show(&error))
-        .flatten();
     note_told_error(A::NAME, method, text.as_deref());
     if A::HEARS_ERRORS {
         let error = ToldError::new(method, text, Box::new(error));
@@ -147,19 +147,20 @@ fn told_error<A: Actor, R: IsResult>(
     }
 }
 
-/// An error of some type, to be shown if it can be. The method that suits it best is found by auto-reference.
+/// What a handler returned, whose error is to be shown if it can be. The method that suits it best is found by
+/// auto-reference: asking for a trait here would answer a type that is no `Result` with one more error.
 #[derive(Debug)]
-pub struct Show<'a, E>(pub &'a E);
+pub struct Show<'a, R>(pub &'a R);
 
-/// Shows what implements `Display`.
+/// Shows an error that implements `Display`.
 pub trait ShowDisplay {
     /// The text.
     fn show(&self) -> Option<String>;
 }
 
-impl<E: std::fmt::Display> ShowDisplay for &Show<'_, E> {
+impl<T, E: std::fmt::Display> ShowDisplay for &Show<'_, Result<T, E>> {
     fn show(&self) -> Option<String> {
-        Some(self.0.to_string())
+        self.0.as_ref().err().map(ToString::to_string)
     }
 }
 
@@ -169,7 +170,7 @@ pub trait ShowNothing {
     fn show(&self) -> Option<String>;
 }
 
-impl<E> ShowNothing for Show<'_, E> {
+impl<R> ShowNothing for Show<'_, R> {
     fn show(&self) -> Option<String> {
         None
     }

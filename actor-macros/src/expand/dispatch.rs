@@ -153,9 +153,9 @@ fn answered(message: &Message, call: TokenStream) -> TokenStream {
         let answer_flat = answer.place.runtime_path(&["answer_flat"]);
         let name = Literal::string(&message.name.unraw().to_string());
         quote_spanned! {hygiene::generated()=>
-            #answer_flat(#reply, #call, ctx, #name, |error| {
+            #answer_flat(#reply, #call, ctx, #name, |returned| {
                 use __rt::{ShowDisplay as _, ShowNothing as _};
-                (&&__rt::Show(error)).show()
+                (&&__rt::Show(returned)).show()
             })
         }
     } else {

@@ -196,9 +196,9 @@ const _: () = {
                         Self::take(self, a0.get(), __rt::ctx_is::<Self>(ctx)).await,
                         ctx,
                         "take",
-                        |error| {
+                        |returned| {
                             use __rt::{ShowDisplay as _, ShowNothing as _};
-                            (&&__rt::Show(error)).show()
+                            (&&__rt::Show(returned)).show()
                         },
                     );
                 }
