@@ -24,6 +24,7 @@ pages! {
     actors_by_key "../book/src/how-to/actors-by-key.md"
     groups_and_topics "../book/src/how-to/groups-and-topics.md"
     names "../book/src/how-to/names.md"
+    overload "../book/src/how-to/overload.md"
     time_and_streams "../book/src/how-to/time-and-streams.md"
     see_inside "../book/src/how-to/see-inside.md"
     signals_and_shutdown "../book/src/how-to/signals-and-shutdown.md"

@@ -11,8 +11,8 @@ use crate::{hygiene, messages};
 /// What the attribute asked for; an option with a mistake in it counts as not given.
 #[derive(Default)]
 pub(crate) struct Options {
-    /// Room of the mailbox: any constant of type `usize`.
-    pub(crate) mailbox: Option<Expr>,
+    pub(crate) mailbox: Option<Room>,
+    pub(crate) overflow: Option<Overflow>,
     /// The name of the actor in reports, instead of the name of its type.
     pub(crate) name: Option<String>,
     /// How many bytes the arguments of a message may take: any constant of type `usize`.
@@ -41,6 +41,36 @@ pub(crate) struct Implements {
     pub(crate) methods: Option<Vec<Ident>>,
 }
 
+/// How many messages the mailbox has room for.
+pub(crate) enum Room {
+    /// Any constant of type `usize`.
+    Number(Expr),
+    Unbounded,
+}
+
+/// What becomes of a message that finds the mailbox full.
+#[derive(Clone, Copy)]
+pub(crate) enum Overflow {
+    Wait,
+    Reject,
+    DropOldest,
+    DropNewest,
+}
+
+impl Overflow {
+    const NAMES: &'static [&'static str] = &["wait", "reject", "drop_oldest", "drop_newest"];
+
+    fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "wait" => Some(Self::Wait),
+            "reject" => Some(Self::Reject),
+            "drop_oldest" => Some(Self::DropOldest),
+            "drop_newest" => Some(Self::DropNewest),
+            _ => None,
+        }
+    }
+}
+
 /// Every option, in the order in which texts list them.
 const KNOWN: &[&str] = &[
     "concurrent",
@@ -49,21 +79,33 @@ const KNOWN: &[&str] = &[
     "mailbox",
     "max_message",
     "name",
+    "overflow",
     "trait",
 ];
+
+/// The room of a mailbox without a bound.
+const UNBOUNDED: &str = "unbounded";
 
 /// Reads the options; goes on after a mistake.
 pub(crate) fn parse(tokens: TokenStream, errors: &mut Errors) -> Options {
     let mut options = Options::default();
+    let mut policy_at = None;
     each_option(tokens, KNOWN, errors, |name, input, errors| match name {
         "concurrent" => options.concurrent = count(input, &messages::CONCURRENT_TEXTS, errors),
         "mailbox" => options.mailbox = mailbox(input, errors),
         "max_message" => options.max_message = count(input, &messages::MAX_MESSAGE_TEXTS, errors),
         "name" => options.name = actor_name(input, errors),
+        "overflow" => {
+            policy_at = Some(input.span());
+            options.overflow = overflow(input, errors);
+        }
         "trait" => options.api = api(input, errors),
         "implements" => options.implements = implements(input, errors),
         _ => options.krate = krate(input, errors),
     });
+    if let (Some(Room::Unbounded), Some(place)) = (&options.mailbox, policy_at) {
+        errors.at(place, messages::OVERFLOW_UNBOUNDED);
+    }
     options
 }
 
@@ -195,7 +237,7 @@ fn implements(input: ParseStream<'_>, errors: &mut Errors) -> Option<Implements>
     Some(Implements { path, methods })
 }
 
-fn mailbox(input: ParseStream<'_>, errors: &mut Errors) -> Option<Expr> {
+fn mailbox(input: ParseStream<'_>, errors: &mut Errors) -> Option<Room> {
     let room: Expr = match input.parse() {
         Ok(room) => room,
         Err(error) => {
@@ -206,14 +248,38 @@ fn mailbox(input: ParseStream<'_>, errors: &mut Errors) -> Option<Expr> {
     let text = match ungrouped(&room) {
         Expr::Lit(literal) => match &literal.lit {
             Lit::Int(number) if number.base10_digits() == "0" => messages::MAILBOX_ZERO,
-            Lit::Int(_) => return Some(room),
+            Lit::Int(_) => return Some(Room::Number(room)),
             _ => messages::MAILBOX_NOT_A_NUMBER,
         },
-        Expr::Path(path) if path.path.is_ident("unbounded") => messages::MAILBOX_UNBOUNDED,
-        _ => return Some(room),
+        Expr::Path(path) if path.path.is_ident(UNBOUNDED) => return Some(Room::Unbounded),
+        Expr::Path(path) if is_misspelt_unbounded(&path.path) => messages::MAILBOX_NOT_A_NUMBER,
+        _ => return Some(Room::Number(room)),
     };
     errors.on(&room, text);
     None
+}
+
+/// Constants are written in capitals, so this is none.
+fn is_misspelt_unbounded(path: &Path) -> bool {
+    path.get_ident().is_some_and(|name| {
+        let name = name.to_string();
+        name == name.to_lowercase() && hygiene::nearest(&name, &[UNBOUNDED]).is_some()
+    })
+}
+
+fn overflow(input: ParseStream<'_>, errors: &mut Errors) -> Option<Overflow> {
+    let Ok(policy) = Ident::parse_any(input) else {
+        errors.at(input.span(), messages::overflow_form(Overflow::NAMES));
+        return None;
+    };
+    let name = policy.unraw().to_string();
+    let known = Overflow::from_name(&name);
+    if known.is_none() {
+        let nearest = hygiene::nearest(&name, Overflow::NAMES);
+        let text = messages::unknown_overflow(&name, nearest, Overflow::NAMES);
+        errors.on(policy, text);
+    }
+    known
 }
 
 fn actor_name(input: ParseStream<'_>, errors: &mut Errors) -> Option<String> {

@@ -95,9 +95,10 @@ use crate::types::NameSelf;
 /// |---|---|---|
 /// | `concurrent = EXPR` | how many concurrent messages run at a time, a `usize` constant | 64 |
 /// | `implements = PATH` | the calls implement a trait that another actor declares | |
-/// | `mailbox = EXPR` | how many messages may wait, a `usize` constant | 256 |
+/// | `mailbox = EXPR` | how many messages may wait, a `usize` constant, or `unbounded` | 256 |
 /// | `max_message = EXPR` | a compile error for arguments of more bytes, a `usize` constant | no limit |
 /// | `name = ".."` | the name in reports | the type's |
+/// | `overflow = POLICY` | what becomes of a message for which there is no room | `wait` |
 /// | `trait = NAME` | declares a trait of the calls | |
 /// | `crate = PATH` | where the `greenroom` crate is | `::greenroom` |
 ///
@@ -110,6 +111,20 @@ use crate::types::NameSelf;
 /// further messages, those of the trait are listed: `implements = CounterApi(add, get)`. The trait
 /// is as visible as its most visible method; `trait = pub(crate) CounterApi` says it outright. Its
 /// methods return a `DynCall`.
+///
+/// # Overflow
+///
+/// | policy | a message that finds the mailbox full |
+/// |---|---|
+/// | `wait` | waits with its sender; `try_tell` is refused |
+/// | `reject` | is refused: `tell` and `try_tell` give it back, an ask fails |
+/// | `drop_oldest` | goes in; the oldest in the mailbox is dropped |
+/// | `drop_newest` | is dropped |
+///
+/// Asking what is dropped or refused gives `CallError::Overflowed`, and what is dropped is counted as
+/// a dead letter. Whether there is room shows on the actor's shard: with `reject`, a message of another
+/// shard is refused while that shard knows the mailbox to be full, and dropped if it finds it full on
+/// arrival. On the way between two shards every message waits for room, whatever the policy.
 ///
 /// # Messages
 ///
@@ -124,6 +139,7 @@ use crate::types::NameSelf;
 ///   through it, when it likes, from where it likes.
 /// * **Sending**: arguments and replies are `Send`, because an address may be on another shard than
 ///   its actor. `#[message(local)]` lifts that for one message.
+/// * **Urgent**: what is `#[message(urgent)]` passes the others, as one call does with `.urgent()`.
 /// * **Generics**: the actor may have type and constant parameters, a message none of its own.
 ///   A parameter of the actor is `'static`; the bound has to be written where a method takes the
 ///   context or a reply, elsewhere it is added.
@@ -157,6 +173,7 @@ pub fn actor(args: TokenStream, item: TokenStream) -> TokenStream {
 ///   the others bigger, and costs an allocation.
 /// * `#[message(plain)]`: the reply is returned as it is, although it is spelled `Result`.
 /// * `#[message(result)]`: the reply is flattened, although its type is spelled differently.
+/// * `#[message(urgent)]`: passes messages that are not urgent, as a call with `.urgent()` does.
 ///
 /// ```
 /// use std::rc::Rc;

@@ -30,9 +30,9 @@ pub(crate) const NO_MESSAGES: &str = "this actor has no messages: mark methods `
 pub(crate) const OPTION_NAME_EXPECTED: &str = "expected the name of an option";
 pub(crate) const MAILBOX_ZERO: &str = "a mailbox needs room for at least one message";
 pub(crate) const MAILBOX_NOT_A_NUMBER: &str =
-    "`mailbox` takes a number of messages, a `usize` constant";
-pub(crate) const MAILBOX_UNBOUNDED: &str = "a mailbox is always bounded: give the number of \
-     messages it has room for";
+    "`mailbox` takes a number of messages, a `usize` constant, or `unbounded`";
+pub(crate) const OVERFLOW_UNBOUNDED: &str =
+    "an unbounded mailbox never overflows: leave `overflow` out, or give the mailbox a number";
 pub(crate) const MAX_MESSAGE_TEXTS: CountTexts = CountTexts {
     zero: "`max_message` counts the bytes of a message's arguments: a limit of 0 leaves no room \
            for any",
@@ -75,6 +75,22 @@ pub(crate) fn unknown_trait_message(found: &str, nearest: Option<&str>) -> Strin
     }
 }
 
+pub(crate) fn overflow_form(known: &[&str]) -> String {
+    format!("`overflow` takes one of: {}", known.join(", "))
+}
+
+pub(crate) fn unknown_overflow(found: &str, nearest: Option<&str>, known: &[&str]) -> String {
+    let known = known.join(", ");
+    match nearest {
+        Some(nearest) => {
+            format!(
+                "unknown overflow policy `{found}`; did you mean `{nearest}`? (policies: {known})"
+            )
+        }
+        None => format!("unknown overflow policy `{found}` (policies: {known})"),
+    }
+}
+
 pub(crate) fn option_given_twice(name: &str) -> String {
     format!("`{name}` is given twice")
 }
@@ -91,7 +107,8 @@ pub(crate) const SKIP_ARGUMENTS: &str = "`#[skip]` takes no arguments";
 pub(crate) const ON_WITHOUT_EVENT: &str =
     "`#[on(..)]` names one event, such as `#[on(started)]` or `#[on(stopping)]`";
 pub(crate) const MESSAGE_FORM: &str =
-    "write `#[message]`, or `#[message(..)]` with options: boxed, concurrent, local, plain, result";
+    "write `#[message]`, or `#[message(..)]` with options: boxed, concurrent, local, plain, \
+     result, urgent";
 pub(crate) const PLAIN_AND_RESULT: &str = "`plain` and `result` exclude each other: a reply is \
      either flattened into the caller's `Result` or left as it is";
 

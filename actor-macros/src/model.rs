@@ -46,6 +46,7 @@ pub(crate) struct Message {
     pub(crate) is_boxed: bool,
     /// Whether the handler may run beside others of its kind.
     pub(crate) is_concurrent: bool,
+    pub(crate) is_urgent: bool,
     /// What the caller passes.
     pub(crate) arguments: Vec<Argument>,
     /// What the handler takes, in its order.
@@ -261,6 +262,7 @@ impl<'a> Method<'a> {
             is_local: self.options.is_local,
             is_boxed: self.options.is_boxed,
             is_concurrent: self.options.is_concurrent,
+            is_urgent: self.options.is_urgent,
             arguments,
             slots,
             answer: self.answer(actor),

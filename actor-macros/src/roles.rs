@@ -39,6 +39,8 @@ pub(crate) struct MessageOptions {
     pub(crate) is_boxed: bool,
     /// Its handler may run while others of this kind do.
     pub(crate) is_concurrent: bool,
+    /// Takes the lane of urgent messages.
+    pub(crate) is_urgent: bool,
     pub(crate) flatten: Flatten,
 }
 
@@ -98,7 +100,7 @@ impl Event {
 }
 
 const MARKERS: &[&str] = &["every", "message", "skip", "on"];
-const MESSAGE_OPTIONS: &[&str] = &["boxed", "concurrent", "local", "plain", "result"];
+const MESSAGE_OPTIONS: &[&str] = &["boxed", "concurrent", "local", "plain", "result", "urgent"];
 
 /// The markers on parameters.
 const PARAMETER_MARKERS: &[&str] = &["into"];
@@ -261,6 +263,7 @@ fn message(marker: &Attribute, errors: &mut Errors) -> Role {
             "boxed" => options.is_boxed = true,
             "concurrent" => options.is_concurrent = true,
             "local" => options.is_local = true,
+            "urgent" => options.is_urgent = true,
             "plain" | "result" if options.flatten != Flatten::BySpelling => {
                 errors.on(name, messages::PLAIN_AND_RESULT);
             }

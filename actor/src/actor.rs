@@ -8,6 +8,19 @@ use crate::mailbox::Mailbox;
 use crate::reply::Carried;
 use crate::way::Way;
 
+/// What becomes of a message that finds no room: the option `overflow` of `#[actor]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overflow {
+    /// Its sender waits.
+    Wait,
+    /// It is refused.
+    Reject,
+    /// It takes the place of the oldest, which is dropped.
+    DropOldest,
+    /// It is dropped.
+    DropNewest,
+}
+
 /// A type whose methods are messages. Implemented by `#[actor]`, never by hand.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an actor",
@@ -22,8 +35,10 @@ pub trait Actor: Sized + 'static {
     type Client<W: Way<Actor = Self>>: FromPort<W>;
     /// What the actor is called in errors.
     const NAME: &'static str;
-    /// How many messages its mailbox holds.
+    /// How many messages its mailbox holds; `usize::MAX` is without a bound.
     const MAILBOX: usize = 256;
+    /// What becomes of a message that finds the mailbox full.
+    const OVERFLOW: Overflow = Overflow::Wait;
 
     /// Whether it has an `#[on(down)]` hook.
     #[doc(hidden)]

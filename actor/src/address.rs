@@ -7,13 +7,14 @@ use std::task::{Context, Poll};
 
 use futures_channel::oneshot;
 use greenroom_runtime::ShardId;
-use greenroom_runtime::mesh::{self, Admission, AskId, Refusal, ResidentId, Route, Ticket};
+use greenroom_runtime::mesh::{self, AskId, Lane, Refusal, ResidentId, Route};
 
-use crate::actor::Actor;
+use crate::actor::{Actor, Overflow};
 use crate::cycle::Forward;
 use crate::error::CallSite;
 use crate::mailbox::{FromOutside, Mailbox, Parcel};
 use crate::outside::Outside;
+use crate::place::Place;
 use crate::reply::{Answer, Reply};
 use crate::way::Way;
 
@@ -137,13 +138,14 @@ pub trait Port: Way {
 
     /// Sends if the message is accepted now; `build` runs only then.
     #[doc(hidden)]
-    fn try_send(self, build: impl FnOnce() -> Self::Env) -> Result<(), Refused>;
+    fn try_send(self, lane: Lane, build: impl FnOnce() -> Self::Env) -> Result<(), Refused>;
 
     /// Asks an actor of the same shard that has nothing else to do, whose handler answers before it returns. `build` runs
     /// only then.
     #[doc(hidden)]
     fn ask_at_once<R: 'static>(
         self,
+        lane: Lane,
         build: impl FnOnce(Reply<R>) -> Self::Env,
     ) -> Option<Answer<R>>;
 
@@ -151,6 +153,7 @@ pub trait Port: Way {
     #[doc(hidden)]
     fn poll_send(
         self,
+        lane: Lane,
         place: &mut Place,
         cx: &mut Context<'_>,
         build: impl FnOnce() -> Self::Env,
@@ -159,7 +162,7 @@ pub trait Port: Way {
     /// Sends from a thread that is no shard of the actor's system. The message waits for room on the actor's shard;
     /// the receiver, if one is given, hears when it is in the mailbox.
     #[doc(hidden)]
-    fn send_outside(self, env: Self::Env, sent: Outside) -> Result<(), Refused>;
+    fn send_outside(self, lane: Lane, env: Self::Env, sent: Outside) -> Result<(), Refused>;
 
     /// Gives up the place of a send that waits, from any thread.
     #[doc(hidden)]
@@ -253,58 +256,6 @@ pub enum Refused {
     Outside,
 }
 
-/// The place a waiting send holds: in one queue at a time.
-#[derive(Debug, Default)]
-pub enum Place {
-    /// It has not had to wait yet.
-    #[default]
-    None,
-    /// In the line of the mailbox, on the actor's shard.
-    Mailbox(Ticket),
-    /// In the lines of the link, on the sender's shard.
-    Link(Admission),
-    /// In the line of an instance of a key, by the number of its mailbox.
-    OfInstance(u64, Ticket),
-}
-
-impl Place {
-    /// Gives the place up, from any thread.
-    pub(crate) fn leave<A: Actor>(&mut self, id: ResidentId<Mailbox<A>>) {
-        match std::mem::take(self) {
-            // Places of instances are given up by the way to their key.
-            Self::None | Self::OfInstance(..) => {}
-            Self::Link(mut admission) => mesh::leave(&mut admission),
-            Self::Mailbox(ticket) => {
-                let left = id.visit(|mailbox| mailbox.leave(ticket));
-                if left.is_none() && id.route() != Route::Here {
-                    // Polled and then dropped away from the shard it waited on. If that shard is gone, so is the queue.
-                    drop(id.run_there(Box::new(move || {
-                        id.visit(|mailbox| mailbox.leave(ticket));
-                    })));
-                }
-            }
-        }
-    }
-
-    /// The place in the mailbox's line; a place elsewhere is given up.
-    fn in_mailbox<A: Actor>(&mut self, id: ResidentId<Mailbox<A>>) -> Option<Ticket> {
-        if let Self::Mailbox(ticket) = *self {
-            return Some(ticket);
-        }
-        self.leave(id);
-        None
-    }
-
-    /// The places at the link; a place elsewhere is given up.
-    fn in_link<A: Actor>(&mut self, id: ResidentId<Mailbox<A>>) -> Admission {
-        if let Self::Link(admission) = *self {
-            return admission;
-        }
-        self.leave(id);
-        Admission::default()
-    }
-}
-
 /// The way of an [`Addr`]: from anywhere.
 pub struct Remote<A: Actor> {
     id: ResidentId<Mailbox<A>>,
@@ -363,12 +314,12 @@ impl<A: Actor> fmt::Debug for Here<A> {
 impl<A: Actor> Remote<A> {
     /// Sends to an actor that was not found on this shard.
     #[inline]
-    fn try_send_away(self, build: impl FnOnce() -> A::Msg) -> Result<(), Refused> {
+    fn try_send_away(self, lane: Lane, build: impl FnOnce() -> A::Msg) -> Result<(), Refused> {
         match self.id.route() {
             Route::Here => Err(Refused::Stopped),
             Route::Peer(_) => self
                 .id
-                .try_send(|| Parcel::Message(build()))
+                .try_send(lane, || Parcel::of(lane, build()))
                 .map_err(refused),
             Route::Outside => Err(Refused::Outside),
         }
@@ -378,16 +329,17 @@ impl<A: Actor> Remote<A> {
 /// Waits in the mailbox's line.
 fn poll_here<A: Actor>(
     id: ResidentId<Mailbox<A>>,
+    lane: Lane,
     place: &mut Place,
     cx: &mut Context<'_>,
     build: impl FnOnce() -> A::LocalMsg,
 ) -> Poll<Result<(), Refused>> {
     let mut ticket = place.in_mailbox(id);
     let sent = id
-        .visit(|mailbox| mailbox.poll_push(&mut ticket, cx, build))
+        .visit(|mailbox| mailbox.poll_push(lane, &mut ticket, cx, build))
         .unwrap_or(Poll::Ready(Err(Refused::Stopped)));
     *place = match ticket {
-        Some(ticket) if sent.is_pending() => Place::Mailbox(ticket),
+        Some(ticket) if sent.is_pending() => Place::Mailbox(lane, ticket),
         _ => Place::None,
     };
     sent
@@ -432,37 +384,46 @@ impl<A: Actor> Port for Remote<A> {
     }
 
     #[inline]
-    fn try_send(self, build: impl FnOnce() -> A::Msg) -> Result<(), Refused> {
-        let here = self
-            .id
-            .visit_with(build, |mailbox, build| mailbox.try_push(|| build().into()));
+    fn try_send(self, lane: Lane, build: impl FnOnce() -> A::Msg) -> Result<(), Refused> {
+        let here = self.id.visit_with(build, |mailbox, build| {
+            mailbox.try_push(lane, || build().into())
+        });
         match here {
             Ok(sent) => sent,
-            Err(build) => self.try_send_away(build),
+            Err(build) => self.try_send_away(lane, build),
         }
     }
 
     #[inline]
-    fn ask_at_once<R: 'static>(self, build: impl FnOnce(Reply<R>) -> A::Msg) -> Option<Answer<R>> {
+    fn ask_at_once<R: 'static>(
+        self,
+        lane: Lane,
+        build: impl FnOnce(Reply<R>) -> A::Msg,
+    ) -> Option<Answer<R>> {
         self.id
-            .visit(|mailbox| mailbox.ask_at_once(|reply| build(reply).into()))
+            .visit(|mailbox| mailbox.ask_at_once(lane, |reply| build(reply).into()))
             .flatten()
     }
 
     fn poll_send(
         self,
+        lane: Lane,
         place: &mut Place,
         cx: &mut Context<'_>,
         build: impl FnOnce() -> A::Msg,
     ) -> Poll<Result<(), Refused>> {
         // A send that moved to another thread while it waited gives up the line it stood in there.
         match self.id.route() {
-            Route::Here => poll_here(self.id, place, cx, || build().into()),
+            Route::Here => poll_here(self.id, lane, place, cx, || build().into()),
+            Route::Peer(_) if A::OVERFLOW == Overflow::Reject && self.id.is_choked(lane) => {
+                place.leave(self.id);
+                Poll::Ready(Err(Refused::Full))
+            }
             Route::Peer(_) => {
                 let mut admission = place.in_link(self.id);
                 let sent = self
                     .id
-                    .poll_send(&mut admission, cx, || Parcel::Message(build()));
+                    .poll_send(lane, &mut admission, cx, || Parcel::of(lane, build()));
                 *place = if sent.is_pending() {
                     Place::Link(admission)
                 } else {
@@ -477,8 +438,8 @@ impl<A: Actor> Port for Remote<A> {
         }
     }
 
-    fn send_outside(self, env: A::Msg, sent: Outside) -> Result<(), Refused> {
-        let arrival = FromOutside::new(self.id, env, sent);
+    fn send_outside(self, lane: Lane, env: A::Msg, sent: Outside) -> Result<(), Refused> {
+        let arrival = FromOutside::new(self.id, lane, env, sent);
         // A shard that is gone gives the job back; dropping it tells the asker through its reply.
         let arrived = self.id.run_there(Box::new(move || arrival.arrive()));
         arrived.map_err(|_| Refused::Stopped)
@@ -517,32 +478,34 @@ impl<A: Actor> Port for Here<A> {
     }
 
     #[inline]
-    fn try_send(self, build: impl FnOnce() -> A::LocalMsg) -> Result<(), Refused> {
+    fn try_send(self, lane: Lane, build: impl FnOnce() -> A::LocalMsg) -> Result<(), Refused> {
         self.id
-            .visit(|mailbox| mailbox.try_push(build))
+            .visit(|mailbox| mailbox.try_push(lane, build))
             .unwrap_or(Err(Refused::Stopped))
     }
 
     #[inline]
     fn ask_at_once<R: 'static>(
         self,
+        lane: Lane,
         build: impl FnOnce(Reply<R>) -> A::LocalMsg,
     ) -> Option<Answer<R>> {
         self.id
-            .visit(|mailbox| mailbox.ask_at_once(build))
+            .visit(|mailbox| mailbox.ask_at_once(lane, build))
             .flatten()
     }
 
     fn poll_send(
         self,
+        lane: Lane,
         place: &mut Place,
         cx: &mut Context<'_>,
         build: impl FnOnce() -> A::LocalMsg,
     ) -> Poll<Result<(), Refused>> {
-        poll_here(self.id, place, cx, build)
+        poll_here(self.id, lane, place, cx, build)
     }
 
-    fn send_outside(self, _: A::LocalMsg, _: Outside) -> Result<(), Refused> {
+    fn send_outside(self, _: Lane, _: A::LocalMsg, _: Outside) -> Result<(), Refused> {
         // The handle cannot leave its thread; only the end of the shard makes its own thread an outside.
         Err(Refused::Stopped)
     }

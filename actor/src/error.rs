@@ -90,6 +90,8 @@ pub enum CallError<E = Infallible> {
     Handler(E),
     /// The actor had stopped before the handler began.
     Stopped(CallSite),
+    /// The mailbox was full, and its actor does not let senders wait; the handler did not begin.
+    Overflowed(CallSite),
     /// The actor was killed, or its shard shut down, while the handler ran.
     Killed(CallSite),
     /// The handler panicked, which ended the actor.
@@ -194,6 +196,7 @@ impl<E> CallError<E> {
     pub(crate) fn from_failure(site: CallSite, failure: Failure) -> Self {
         match failure {
             Failure::Stopped => Self::Stopped(site),
+            Failure::Overflowed => Self::Overflowed(site),
             Failure::Killed => Self::Killed(site),
             Failure::NoReply => Self::NoReply(site),
             Failure::NotStarted(cause) => Self::NotStarted(site, cause),
@@ -207,6 +210,7 @@ impl<E> CallError<E> {
         match self {
             Self::Stopped(_)
             | Self::NotStarted(..)
+            | Self::Overflowed(_)
             | Self::Timeout(_, Timeout { sent: false, .. }) => HandlerRan::No,
             Self::Timeout(_, _) | Self::Cycle(_, _) => HandlerRan::Unknown,
             Self::Handler(_) | Self::Killed(_) | Self::Panicked(_, _) | Self::NoReply(_) => {
@@ -225,6 +229,12 @@ impl<E> CallError<E> {
     #[must_use]
     pub fn is_not_started(&self) -> bool {
         matches!(self, Self::NotStarted(..))
+    }
+
+    /// Whether the mailbox was full, so that the call may be made again later.
+    #[must_use]
+    pub fn is_overflowed(&self) -> bool {
+        matches!(self, Self::Overflowed(_))
     }
 
     /// Whether the limit passed.
@@ -257,6 +267,7 @@ impl<E> CallError<E> {
         match self {
             Self::Handler(_) => None,
             Self::Stopped(site)
+            | Self::Overflowed(site)
             | Self::Killed(site)
             | Self::Panicked(site, _)
             | Self::Timeout(site, _)
@@ -281,6 +292,7 @@ impl<E> CallError<E> {
         match self {
             Self::Handler(_) => f.write_str("the handler returned an error"),
             Self::Stopped(site) => write!(f, "{site} was not called: the actor has stopped"),
+            Self::Overflowed(site) => write!(f, "{site} was not called: the mailbox was full"),
             Self::Killed(site) => {
                 write!(f, "{site} was cut off: the actor was killed while it ran")
             }

@@ -16,6 +16,8 @@ use greenroom_runtime::task::{discard_payload, panic_text};
 pub(crate) enum Fate {
     /// They were never handled: their actor has stopped.
     Stopped,
+    /// They were never handled: their mailbox was full.
+    Overflowed,
     /// They were being handled when their actor was killed.
     Killed,
     /// They were never handled: their actor did not start. The cause is noted.

@@ -65,6 +65,7 @@ mod life;
 mod mailbox;
 mod names;
 mod outside;
+mod place;
 mod placement;
 mod pool;
 mod registry;

@@ -13,7 +13,7 @@ use futures_channel::oneshot;
 use greenroom_runtime::mesh::{OutsidePass, usual_limit};
 use greenroom_runtime::time::{Alarm, Instant, Sleep, sleep, sleep_until};
 
-use crate::address::Job;
+use crate::address::{Job, Refused};
 use crate::call::Allowance;
 use crate::error::Timeout;
 
@@ -22,9 +22,9 @@ use crate::error::Timeout;
 pub enum Outside {
     /// A sender that does not wait; it took one of the places for such messages.
     Pass(OutsidePass),
-    /// A sender that waits until the message is in the mailbox; dropped if it never gets there. One that gives up
-    /// before sends nothing.
-    Waiting(oneshot::Sender<()>),
+    /// A sender that waits until the message is in the mailbox, or was refused; dropped if it never gets there. One
+    /// that gives up before sends nothing.
+    Waiting(oneshot::Sender<Result<(), Refused>>),
     /// An asker, to be told when its time is over. One that gives up before the message is in the mailbox sends nothing.
     Asking(oneshot::Sender<Timeout>, Allowed),
     /// Nobody, any more.
@@ -111,15 +111,16 @@ impl Sender {
         true
     }
 
-    /// The message is in the mailbox: its sender hears of it, and an asker's time is kept.
-    pub(crate) fn hear(&mut self) {
+    /// The message is in the mailbox, or was refused: its sender hears of it, and an asker's time is kept.
+    pub(crate) fn hear(&mut self, outcome: Result<(), Refused>) {
         match std::mem::replace(&mut self.sent, Outside::Done) {
             Outside::Waiting(sender) => {
                 // The sender may have given up just now.
-                let _unheard: Result<(), ()> = sender.send(());
+                let _unheard: Result<(), _> = sender.send(outcome);
             }
             Outside::Asking(asker, _) => {
-                if let Some((at, allowance)) = self.limit {
+                // One whose message was refused hears it from the drop of its reply.
+                if let (Ok(()), Some((at, allowance))) = (outcome, self.limit) {
                     Watch::over(at, allowance, asker);
                 }
             }

@@ -15,6 +15,7 @@ use crate::fate::{self, Fate, PanicReport};
 )]
 pub enum Failure {
     Stopped,
+    Overflowed,
     Killed,
     NoReply,
     NotStarted(Box<str>),
@@ -157,6 +158,7 @@ fn refuse<R: 'static>(key: ReplyKey<Answer<R>>) {
     // A fate that was announced goes first: what unwinds then is the drop of a value beside the reply.
     let failure = match fate::current() {
         Some(Fate::Stopped) => Failure::Stopped,
+        Some(Fate::Overflowed) => Failure::Overflowed,
         Some(Fate::Killed) => Failure::Killed,
         Some(Fate::NotStarted) => Failure::NotStarted(fate::cause()),
         None if std::thread::panicking() => Failure::Panicked(Box::new(

@@ -3,18 +3,19 @@
 use greenroom_runtime::mesh::{self, AskNote};
 
 pub use ::core;
-pub use greenroom_runtime::mesh::CrossShard;
+pub use greenroom_runtime::mesh::{CrossShard, Lane};
 pub use greenroom_runtime::time::MissedTicks;
 
-pub use crate::actor::Actor;
-pub use crate::address::{FromPort, Place, Port, Refused, SameShard};
-pub use crate::call::{Answers, Call, Flat, IsResult, Method, Plain, ReplyMode};
+pub use crate::actor::{Actor, Overflow};
+pub use crate::address::{FromPort, Port, Refused, SameShard};
+pub use crate::call::{Answers, Call, Flat, IsResult, Method, Plain, ReplyMode, Urgent};
 pub use crate::context::Ctx;
 pub use crate::errand::Every;
 pub use crate::error::StartFailure;
 pub use crate::life::{ChildExit, Down, ToldError};
 pub use crate::mailbox::{Mailbox, Parcel};
 pub use crate::outside::Outside;
+pub use crate::place::Place;
 pub use crate::reply::{AnyReply, Carried, Reply};
 pub use crate::way::{Suits, Way};
 

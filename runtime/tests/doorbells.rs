@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use greenroom_runtime::mesh::{self, Origin, Resident, ResidentId};
+use greenroom_runtime::mesh::{self, Lane, Origin, Resident, ResidentId};
 use greenroom_runtime::time::sleep;
 use greenroom_runtime::{Builder, Runtime, ShardMetrics, yield_now};
 
@@ -50,7 +50,8 @@ async fn notices_of_a_turn(to: ResidentId<Counter>, messages: u64) -> (u64, u64)
     yield_now().await;
     let before = ShardMetrics::current().unwrap();
     for _ in 0..messages {
-        to.try_send(|| [7; 20]).expect("there is room");
+        to.try_send(Lane::Normal, || [7; 20])
+            .expect("there is room");
     }
     yield_now().await;
     let after = ShardMetrics::current().unwrap();

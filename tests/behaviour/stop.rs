@@ -367,7 +367,7 @@ fn shutdown_stops_actors_that_can_stop_and_kills_the_rest() {
         let killed = &report.killed()[0];
         assert_eq!(
             (killed.actor(), killed.shard().index(), killed.queued()),
-            ("Ledger", 1, 2),
+            ("Ledger", 1, 1),
             "{killed}"
         );
         assert_eq!(report.leaked_operations(), 0);

@@ -190,6 +190,11 @@ fn method(message: &Message, actor: &ActorDef, names: &Names) -> TokenStream {
     let reply = &message.answer.ty;
     let build = build(message, names);
     let size = size::in_generic_code(message, actor);
+    let lane = message.is_urgent.then(|| {
+        quote_spanned! {hygiene::generated()=>
+            const LANE: __rt::Lane = __rt::Lane::Urgent;
+        }
+    });
     quote_spanned! {hygiene::generated()=>
         #cfg
         pub enum #marker {}
@@ -197,6 +202,7 @@ fn method(message: &Message, actor: &ActorDef, names: &Names) -> TokenStream {
         impl<#(#parameters,)* __P: #port> __rt::Method<__P, #mode, #arguments> for #marker #bounds {
             const NAME: &'static __rt::str = #name;
             #answers_later
+            #lane
             #[inline]
             fn build(args: #arguments, reply: __rt::Reply<#reply>) -> <__P as __rt::Way>::Env {
                 #size

@@ -27,6 +27,7 @@ mod timers;
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
 
+use crate::args::{Overflow, Room};
 use crate::hygiene::{self, Place};
 use crate::model::ActorDef;
 
@@ -141,8 +142,24 @@ fn implementation(actor: &ActorDef, names: &Names) -> TokenStream {
         None => Literal::string(&actor.name.to_string()),
     };
     let mailbox = actor.options.mailbox.as_ref().map(|room| {
+        let room = match room {
+            Room::Number(number) => number.to_token_stream(),
+            Room::Unbounded => quote_spanned!(hygiene::generated()=> __rt::usize::MAX),
+        };
         quote_spanned! {hygiene::generated()=>
             const MAILBOX: __rt::usize = #room;
+        }
+    });
+    let overflow = actor.options.overflow.map(|policy| {
+        let policy = match policy {
+            Overflow::Wait => "Wait",
+            Overflow::Reject => "Reject",
+            Overflow::DropOldest => "DropOldest",
+            Overflow::DropNewest => "DropNewest",
+        };
+        let policy = Ident::new(policy, hygiene::generated());
+        quote_spanned! {hygiene::generated()=>
+            const OVERFLOW: __rt::Overflow = __rt::Overflow::#policy;
         }
     });
     let dispatch = dispatch::expand(actor, names);
@@ -160,6 +177,7 @@ fn implementation(actor: &ActorDef, names: &Names) -> TokenStream {
             const NAME: &'static __rt::str = #name;
             #mailbox
             #replies
+            #overflow
             #dispatch
             #overlap
             #hooks

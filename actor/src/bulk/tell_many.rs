@@ -16,6 +16,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use futures_channel::oneshot;
+use greenroom_runtime::mesh::Lane;
 
 use super::way::{InBulk, Run};
 use crate::address::{Direct, Port, Refused};
@@ -98,7 +99,7 @@ where
 pub struct TellMany<I, P: Port, M: ReplyMode, A, B> {
     row: Row<I, P, M, A, B>,
     /// From outside: resolves when what was handed over is in the mailbox.
-    part: Option<oneshot::Receiver<()>>,
+    part: Option<oneshot::Receiver<Result<(), Refused>>>,
 }
 
 /// What is to be sent.
@@ -161,6 +162,11 @@ where
         self.left > 0
             && self.advance()
             && self.next.as_ref().map(|next| next.port().id()) == self.to.map(Direct::id)
+    }
+
+    #[inline]
+    fn lane(&self) -> Lane {
+        B::LANE
     }
 
     #[inline]
@@ -240,7 +246,7 @@ where
             let sent_before = self.row.sent;
             let (taken, waiting) = oneshot::channel();
             let part = self.row.take_part();
-            if let Err(refused) = port.send_part_outside(part, taken) {
+            if let Err(refused) = port.send_part_outside(B::LANE, part, taken) {
                 self.row.sent = sent_before;
                 return Poll::Ready(Err(self.fail(refused)));
             }
@@ -249,7 +255,8 @@ where
         let waiting = self.part.as_mut().expect("set just now or before");
         let taken = std::task::ready!(pin!(waiting).poll(cx));
         self.part = None;
-        Poll::Ready(taken.map_err(|_| self.fail(Refused::Stopped)))
+        let taken = taken.unwrap_or(Err(Refused::Stopped));
+        Poll::Ready(taken.map_err(|refused| self.fail(refused)))
     }
 }
 

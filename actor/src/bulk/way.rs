@@ -1,7 +1,7 @@
 //! What a way to an actor can do for many messages.
 
 use futures_channel::oneshot;
-use greenroom_runtime::mesh::Route;
+use greenroom_runtime::mesh::{Lane, Route};
 
 use crate::actor::Actor;
 use crate::address::{Direct, Here, Refused, Remote, refused};
@@ -12,6 +12,9 @@ use crate::mailbox::{Parcel, PartFromOutside};
 pub trait Run<Env> {
     /// Gets the next one ready; false when this run has ended. It may run anyone's code.
     fn prepare(&mut self) -> bool;
+
+    /// The lane of all of them.
+    fn lane(&self) -> Lane;
 
     /// The message that was got ready, as there is room for it.
     fn build(&mut self) -> Env;
@@ -27,8 +30,9 @@ pub trait InBulk: Direct {
     /// mailbox.
     fn send_part_outside(
         self,
+        lane: Lane,
         part: Vec<Self::Env>,
-        taken: oneshot::Sender<()>,
+        taken: oneshot::Sender<Result<(), Refused>>,
     ) -> Result<(), Refused>;
 }
 
@@ -36,7 +40,7 @@ impl<A: Actor> InBulk for Remote<A> {
     fn try_send_run(self, run: &mut impl Run<A::Msg>) -> Result<(), Refused> {
         let here = self.id().visit(|mailbox| {
             while run.prepare() {
-                mailbox.try_push(|| run.build().into())?;
+                mailbox.try_push(run.lane(), || run.build().into())?;
             }
             Ok(())
         });
@@ -47,7 +51,9 @@ impl<A: Actor> InBulk for Remote<A> {
             Route::Here => Err(Refused::Stopped),
             Route::Peer(_) => self
                 .id()
-                .try_send_run(run, Run::prepare, |run| Parcel::Message(run.build()))
+                .try_send_run(run.lane(), run, Run::prepare, |run| {
+                    Parcel::of(run.lane(), run.build())
+                })
                 .map_err(refused),
             Route::Outside => Err(Refused::Outside),
         }
@@ -55,10 +61,11 @@ impl<A: Actor> InBulk for Remote<A> {
 
     fn send_part_outside(
         self,
+        lane: Lane,
         part: Vec<A::Msg>,
-        taken: oneshot::Sender<()>,
+        taken: oneshot::Sender<Result<(), Refused>>,
     ) -> Result<(), Refused> {
-        let arrival = PartFromOutside::new(self.id(), part, taken);
+        let arrival = PartFromOutside::new(self.id(), lane, part, taken);
         let arrived = self.id().run_there(Box::new(move || arrival.arrive()));
         arrived.map_err(|_| Refused::Stopped)
     }
@@ -68,14 +75,19 @@ impl<A: Actor> InBulk for Here<A> {
     fn try_send_run(self, run: &mut impl Run<A::LocalMsg>) -> Result<(), Refused> {
         let sent = self.id().visit(|mailbox| {
             while run.prepare() {
-                mailbox.try_push(|| run.build())?;
+                mailbox.try_push(run.lane(), || run.build())?;
             }
             Ok(())
         });
         sent.unwrap_or(Err(Refused::Stopped))
     }
 
-    fn send_part_outside(self, _: Vec<A::LocalMsg>, _: oneshot::Sender<()>) -> Result<(), Refused> {
+    fn send_part_outside(
+        self,
+        _: Lane,
+        _: Vec<A::LocalMsg>,
+        _: oneshot::Sender<Result<(), Refused>>,
+    ) -> Result<(), Refused> {
         // The handle cannot leave its thread; only the end of the shard makes its own thread an outside.
         Err(Refused::Stopped)
     }

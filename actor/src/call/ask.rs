@@ -124,11 +124,11 @@ impl<P: Port, M: Answers, A, B: Method<P, M, A>> Future for Ask<P, M, A, B> {
                 return Poll::Ready(this.output(answer));
             }
             if let Poll::Ready(Err(refused)) = this.poll_sending(cx) {
-                debug_assert!(
-                    refused != Refused::Full,
-                    "a sender that waits is not told that it is full"
-                );
-                return Poll::Ready(M::error(CallError::Stopped(this.call.site())));
+                let site = this.call.site();
+                return Poll::Ready(M::error(match refused {
+                    Refused::Full => CallError::Overflowed(site),
+                    _ => CallError::Stopped(site),
+                }));
             }
         }
         match this.poll_end(cx) {
@@ -248,7 +248,7 @@ impl<P: Port, M: Answers, A, B: Method<P, M, A>> Ask<P, M, A, B> {
         if mode == Mode::Inquiring {
             let edge = match &self.state {
                 State::Waiting(_) => Some(Edge::Answer(id)),
-                _ => current_shard().map(Edge::Room),
+                _ => current_shard().map(|shard| Edge::Room(shard, B::LANE)),
             };
             let wakers = 1 + self.term.wakers();
             if let Some(wait) = edge.and_then(|edge| self.call.describe(id, edge, wakers)) {

@@ -15,6 +15,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
+use greenroom_runtime::mesh::Lane;
 use greenroom_runtime::time::Instant;
 
 pub use self::ask::Ask;
@@ -37,6 +38,9 @@ pub trait Method<W: Way, M: ReplyMode, A> {
 
     /// Whether its handler has answered when it returns: it is no `async fn` and takes no [`Reply`].
     const ANSWERS_AT_ONCE: bool = true;
+
+    /// The lane of the message.
+    const LANE: Lane = Lane::Normal;
 
     /// The message of these arguments.
     fn build(args: A, reply: Reply<M::Reply>) -> W::Env;
@@ -130,6 +134,7 @@ impl<R: IsResult> Answers for Flat<R> {
         Err(match error {
             CallError::Handler(never) => match never {},
             CallError::Stopped(site) => CallError::Stopped(site),
+            CallError::Overflowed(site) => CallError::Overflowed(site),
             CallError::Killed(site) => CallError::Killed(site),
             CallError::Panicked(site, report) => CallError::Panicked(site, report),
             CallError::Timeout(site, timeout) => CallError::Timeout(site, timeout),
@@ -137,6 +142,21 @@ impl<R: IsResult> Answers for Flat<R> {
             CallError::Cycle(site, cycle) => CallError::Cycle(site, cycle),
             CallError::NotStarted(site, cause) => CallError::NotStarted(site, cause),
         })
+    }
+}
+
+/// A method whose message takes the urgent lane in this call.
+#[derive(Debug)]
+pub struct Urgent<B>(PhantomData<fn() -> B>);
+
+impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Method<P, M, A> for Urgent<B> {
+    const NAME: &'static str = B::NAME;
+    const ANSWERS_AT_ONCE: bool = B::ANSWERS_AT_ONCE;
+    const LANE: Lane = Lane::Urgent;
+
+    #[inline]
+    fn build(args: A, reply: Reply<M::Reply>) -> P::Env {
+        B::build(args, reply)
     }
 }
 
@@ -218,6 +238,41 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Call<P, M, A, B> {
             Err(Refused::Outside) => unsent.try_tell_outside(),
             Err(refused) => Err(unsent.give_back(refused)),
         }
+    }
+
+    /// Lets the message pass those in the mailbox that are not urgent.
+    ///
+    /// Urgent messages have a lane of their own, on the way and in the mailbox, with room for 16 (as many as there are,
+    /// if the mailbox is unbounded). Among themselves they keep their order; between the lanes there is none, so what
+    /// this sender has sent before may be handled after it. A message whose calls are all urgent is declared so, with
+    /// `#[message(urgent)]`.
+    ///
+    /// # Examples
+    /// ```
+    /// use greenroom::prelude::*;
+    ///
+    /// #[derive(Default)]
+    /// struct Log { lines: Vec<String> }
+    ///
+    /// #[actor]
+    /// impl Log {
+    ///     pub fn add(&mut self, line: &'static str) { self.lines.push(line.to_owned()); }
+    ///     pub fn lines(&self) -> Vec<String> { self.lines.clone() }
+    /// }
+    ///
+    /// let system = System::start(1)?;
+    /// let log = system.block_on(system.spawn_on(0, Log::default))?;
+    /// let lines = system.run_on(0, move || async move {
+    ///     log.add("slow").tell().await?;
+    ///     log.add("alarm").urgent().tell().await?;
+    ///     Ok::<_, greenroom::Error>(log.lines().await?)
+    /// })?;
+    /// assert_eq!(lines, ["alarm", "slow"]);
+    /// # Ok::<(), greenroom::Error>(())
+    /// ```
+    #[inline]
+    pub fn urgent(self) -> Call<P, M, A, Urgent<B>> {
+        Call::new(self.port, self.args)
     }
 
     /// Asks with a limit on the whole call, from its first poll to the answer.

@@ -9,11 +9,12 @@ use futures_channel::oneshot;
 use greenroom_runtime::mesh::AskId;
 
 use super::{Call, Method, ReplyMode};
-use crate::address::{Place, Port, Refused};
+use crate::address::{Port, Refused};
 use crate::cycle::{Edge, Wait};
 use crate::error::{CallSite, SendError};
 use crate::handling::{self, Mode};
 use crate::outside::Outside;
+use crate::place::Place;
 use crate::reply::{Answer, Reply};
 
 /// A message that is not built yet, and its place in a queue.
@@ -69,7 +70,8 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
         reply: impl FnOnce() -> Reply<M::Reply>,
     ) -> Result<(), Refused> {
         let args = &mut self.args;
-        self.port.try_send(|| B::build(take(args), reply()))
+        self.port
+            .try_send(B::LANE, || B::build(take(args), reply()))
     }
 
     /// Sends a message, whose answer goes to `reply`, when it is this sender's turn.
@@ -95,7 +97,8 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
             return None;
         }
         let args = &mut self.args;
-        self.port.ask_at_once(|reply| B::build(take(args), reply))
+        self.port
+            .ask_at_once(B::LANE, |reply| B::build(take(args), reply))
     }
 
     /// Waits for room, and for its turn.
@@ -107,14 +110,14 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
     ) -> Poll<Result<(), Refused>> {
         let Self { args, place, .. } = self;
         self.port
-            .poll_send(place, cx, || B::build(take(args), reply()))
+            .poll_send(B::LANE, place, cx, || B::build(take(args), reply()))
     }
 
     /// Names the wait, if it is one for room in the actor's mailbox.
     #[cold]
     pub(super) fn waits_for_room(&mut self) -> Option<AskId> {
         let is_for_actor = match &self.place {
-            Place::Mailbox(_) => true,
+            Place::Mailbox(..) => true,
             Place::Link(admission) => admission.waits_for_resident(),
             _ => false,
         };
@@ -142,7 +145,7 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
         sent: Outside,
     ) -> Result<(), Refused> {
         self.port
-            .send_outside(B::build(take(&mut self.args), reply), sent)
+            .send_outside(B::LANE, B::build(take(&mut self.args), reply), sent)
     }
 
     #[cold]
@@ -196,7 +199,7 @@ impl<P: Port, M: ReplyMode, A, B> Drop for Unsent<P, M, A, B> {
 pub struct Tell<P: Port, M: ReplyMode, A, B> {
     call: Unsent<P, M, A, B>,
     /// From outside: resolves when the message is in the mailbox.
-    outside: Option<oneshot::Receiver<()>>,
+    outside: Option<oneshot::Receiver<Result<(), Refused>>>,
 }
 
 impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Tell<P, M, A, B> {
@@ -217,7 +220,8 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Tell<P, M, A, B> {
         match handling::note_wait(id) {
             Mode::Usual => {}
             Mode::Inquiring => {
-                let room = greenroom_runtime::current_shard().map(Edge::Room);
+                let shard = greenroom_runtime::current_shard();
+                let room = shard.map(|shard| Edge::Room(shard, B::LANE));
                 if let Some(wait) = room.and_then(|room| self.call.describe(id, room, 1)) {
                     handling::tell(wait);
                 }
@@ -248,7 +252,8 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Tell<P, M, A, B> {
         let waiting = self.outside.as_mut().expect("set just now or before");
         pin!(waiting)
             .poll(cx)
-            .map(|sent| sent.map_err(|_| self.call.give_back(Refused::Stopped)))
+            .map(|sent| sent.unwrap_or(Err(Refused::Stopped)))
+            .map_err(|refused| self.call.give_back(refused))
     }
 }
 

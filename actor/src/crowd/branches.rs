@@ -6,7 +6,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
-use greenroom_runtime::mesh::{self, Admission, Origin, Refusal, Resident, ResidentId, Route};
+use greenroom_runtime::mesh::{
+    self, Admission, Lane, Origin, Refusal, Resident, ResidentId, Route,
+};
 
 use crate::system::Handle;
 
@@ -122,7 +124,7 @@ pub(super) fn try_send<R: Resident>(
             deliver(branch, message);
             true
         }
-        Route::Peer(_) => branch.try_send(build) != Err(Refusal::Full),
+        Route::Peer(_) => branch.try_send(Lane::Normal, build) != Err(Refusal::Full),
         Route::Outside => {
             let Some(pass) = branch.enter_outside() else {
                 return false;
@@ -147,7 +149,9 @@ pub(super) fn poll_send<R: Resident>(
 ) -> Poll<()> {
     match branch.route() {
         // A branch that is gone has nobody to wait for.
-        Route::Peer(_) => branch.poll_send(admission, cx, build).map(drop),
+        Route::Peer(_) => branch
+            .poll_send(Lane::Normal, admission, cx, build)
+            .map(drop),
         Route::Here => {
             mesh::leave(admission);
             deliver(branch, build());

@@ -1,7 +1,7 @@
 //! What travels along who waits for whom.
 
 use greenroom_runtime::ShardId;
-use greenroom_runtime::mesh::AskId;
+use greenroom_runtime::mesh::{AskId, Lane};
 
 use crate::error::CallSite;
 
@@ -10,8 +10,8 @@ use crate::error::CallSite;
 pub(crate) enum Edge {
     /// The answer to this ask.
     Answer(AskId),
-    /// Room in the mailbox, for somebody on this shard.
-    Room(ShardId),
+    /// Room in a lane of the mailbox, for somebody on this shard.
+    Room(ShardId, Lane),
 }
 
 /// Passes a probe on to the actor that is waited for.

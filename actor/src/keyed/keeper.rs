@@ -13,23 +13,24 @@ use foldhash::SharedSeed;
 use foldhash::quality::SeedableRandomState;
 use futures_channel::oneshot;
 use greenroom_runtime::ShardId;
-use greenroom_runtime::mesh::{self, AskId, Flow, Origin, Resident, ResidentId, Ticket};
+use greenroom_runtime::mesh::{self, AskId, Flow, Lane, Origin, Resident, ResidentId, Ticket};
 use hashbrown::HashTable;
 
 use super::Live;
 use super::builder::Factory;
 use super::idle::Watched;
 use crate::actor::Actor;
-use crate::address::{Place, Refused};
+use crate::address::Refused;
 use crate::fate::{self, Fate};
 use crate::life;
 use crate::mailbox::{self, Mailbox};
+use crate::place::Place;
 use crate::registry::Registry;
 
 /// What travels to a keeper.
 pub(crate) enum Parcel<K, A: Actor> {
     /// A message for the instance of a key.
-    Message(K, A::Msg),
+    Message(K, Lane, A::Msg),
     /// Somebody does not wait any more for an answer of this key's instance; see [`Mailbox::note_given_up`].
     GivenUp(K, Option<AskId>),
     /// All instances are to stop; dropped when they have.
@@ -163,7 +164,7 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Keeper<K, A> {
     pub(super) fn poll_push<Q>(
         &self,
         key: &Q,
-        flow: u64,
+        (flow, lane): (u64, Lane),
         owned: impl FnOnce() -> Rc<K>,
         place: &mut Place,
         cx: &mut Context<'_>,
@@ -179,13 +180,13 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Keeper<K, A> {
         };
         let number = mailbox.id().number().1;
         let mut ticket = match *place {
-            Place::OfInstance(of, ticket) if of == number => Some(ticket),
+            Place::OfInstance(of, _, ticket) if of == number => Some(ticket),
             // The line it stood in was that of an instance which takes no more messages.
             _ => None,
         };
-        let sent = mailbox.poll_push(&mut ticket, cx, || build().into());
+        let sent = mailbox.poll_push(lane, &mut ticket, cx, || build().into());
         *place = match ticket {
-            Some(ticket) if sent.is_pending() => Place::OfInstance(number, ticket),
+            Some(ticket) if sent.is_pending() => Place::OfInstance(number, lane, ticket),
             _ => Place::None,
         };
         sent
@@ -255,7 +256,7 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Keeper<K, A> {
     }
 
     /// A sender of this shard gives its place in the line of an instance up.
-    pub(super) fn leave<Q>(&self, key: &Q, number: u64, ticket: Ticket)
+    pub(super) fn leave<Q>(&self, key: &Q, number: u64, lane: Lane, ticket: Ticket)
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
@@ -264,7 +265,7 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Keeper<K, A> {
         let mailbox = self.occupant(hash, number);
         // The line of an instance that is gone is gone too.
         if let Some((mailbox, _)) = mailbox {
-            mailbox.leave(ticket);
+            mailbox.leave(lane, ticket);
         }
     }
 
@@ -317,15 +318,15 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Resident for Keeper<K, A> {
                 self.note_given_up(&key, ask);
                 life::contain(|| drop(key));
             }
-            Parcel::Message(key, message) => {
+            Parcel::Message(key, lane, message) => {
                 let flow = super::hash_of(&key);
                 let mailbox = self.open_mailbox(&key).or_else(|| {
                     let hash = self.hasher.hash_one(&key);
                     self.make_instance(hash, &Rc::new(key), flow)
                 });
                 match mailbox {
-                    Some(mailbox) => mailbox.deliver(mailbox::Parcel::Message(message), origin),
-                    None => undeliverable(message),
+                    Some(mailbox) => mailbox.deliver(mailbox::Parcel::of(lane, message), origin),
+                    None => undeliverable(message, Fate::Stopped),
                 }
             }
         }
@@ -352,9 +353,9 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Resident for Keeper<K, A> {
 }
 
 /// Disposes of a message that found no keeper.
-pub(super) fn undeliverable<M>(message: M) {
+pub(super) fn undeliverable<M>(message: M, fate: Fate) {
     Registry::with(|registry| registry.count_dead_letters(1));
-    fate::with(Fate::Stopped, || life::contain(|| drop(message)));
+    fate::with(fate, || life::contain(|| drop(message)));
 }
 
 /// Among the belongings of an instance: its seat.

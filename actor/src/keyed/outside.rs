@@ -4,19 +4,22 @@ use std::hash::Hash;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use greenroom_runtime::mesh::ResidentId;
+use greenroom_runtime::mesh::{Lane, ResidentId};
 
 use super::keeper::{Keeper, undeliverable};
 use crate::actor::Actor;
-use crate::address::Place;
+use crate::address::Refused;
+use crate::fate::Fate;
 use crate::life::contain;
 use crate::outside::{Outside, Sender};
+use crate::place::Place;
 
 /// A message on its way, with its key.
 pub(super) struct Arrival<K: Hash + Eq + Send + 'static, A: Actor> {
     keeper: ResidentId<Keeper<K, A>>,
     key: K,
     hash: u64,
+    lane: Lane,
     env: A::Msg,
     sent: Outside,
 }
@@ -26,6 +29,7 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Arrival<K, A> {
         keeper: ResidentId<Keeper<K, A>>,
         key: K,
         hash: u64,
+        lane: Lane,
         env: A::Msg,
         sent: Outside,
     ) -> Self {
@@ -33,6 +37,7 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Arrival<K, A> {
             keeper,
             key,
             hash,
+            lane,
             env,
             sent,
         }
@@ -45,9 +50,11 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Arrival<K, A> {
             keeper: self.keeper,
             key: Rc::new(self.key),
             hash: self.hash,
+            lane: self.lane,
             env: Some(self.env),
             place: Place::None,
             sender: Sender::new(self.sent),
+            fate: Fate::Stopped,
         };
         visitor.sender.arrive();
         if visitor
@@ -64,10 +71,13 @@ struct Visitor<K: Hash + Eq + Send + 'static, A: Actor> {
     keeper: ResidentId<Keeper<K, A>>,
     key: Rc<K>,
     hash: u64,
+    lane: Lane,
     /// Gone once it is in a mailbox.
     env: Option<A::Msg>,
     place: Place,
     sender: Sender,
+    /// What the asker hears if it is dropped.
+    fate: Fate,
 }
 
 impl<K: Hash + Eq + Send + 'static, A: Actor> Visitor<K, A> {
@@ -75,9 +85,9 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Visitor<K, A> {
         let in_line = !matches!(self.place, Place::None);
         if self.sender.gives_up(cx, in_line) {
             // Nothing is sent.
-            if let Place::OfInstance(number, ticket) = std::mem::take(&mut self.place) {
+            if let Place::OfInstance(number, lane, ticket) = std::mem::take(&mut self.place) {
                 self.keeper
-                    .visit(|keeper| keeper.leave(&*self.key, number, ticket));
+                    .visit(|keeper| keeper.leave(&*self.key, number, lane, ticket));
             }
             contain(|| drop(self.env.take()));
             return Poll::Ready(());
@@ -85,13 +95,25 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Visitor<K, A> {
         let (key, env, place) = (&self.key, &mut self.env, &mut self.place);
         let pushed = self.keeper.visit(|keeper| {
             let build = || env.take().expect("built once");
-            keeper.poll_push(&**key, self.hash, || key.clone(), place, cx, build)
+            keeper.poll_push(
+                &**key,
+                (self.hash, self.lane),
+                || key.clone(),
+                place,
+                cx,
+                build,
+            )
         });
         match pushed {
             Some(Poll::Pending) => return Poll::Pending,
-            Some(Poll::Ready(Ok(()))) => self.sender.hear(),
-            // Disposed of by the drop of this value.
-            Some(Poll::Ready(Err(_))) | None => {}
+            Some(Poll::Ready(outcome)) => {
+                // A message that was refused is disposed of by the drop of this value.
+                if outcome == Err(Refused::Full) {
+                    self.fate = Fate::Overflowed;
+                }
+                self.sender.hear(outcome);
+            }
+            None => {}
         }
         Poll::Ready(())
     }
@@ -100,7 +122,7 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Visitor<K, A> {
 impl<K: Hash + Eq + Send + 'static, A: Actor> Drop for Visitor<K, A> {
     fn drop(&mut self) {
         if let Some(env) = self.env.take() {
-            undeliverable(env);
+            undeliverable(env, self.fate);
         }
     }
 }

@@ -6,15 +6,18 @@ use std::hash::Hash;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use greenroom_runtime::mesh::{self, Admission, AskId, OutsidePass, Refusal, ResidentId, Route};
+use greenroom_runtime::mesh::{
+    self, Admission, AskId, Lane, OutsidePass, Refusal, ResidentId, Route,
+};
 
 use super::keeper::{Keeper, Parcel, flow_of};
 use super::outside::Arrival;
-use crate::actor::Actor;
-use crate::address::{Addr, Job, Place, Port, Refused, sealed};
+use crate::actor::{Actor, Overflow};
+use crate::address::{Addr, Job, Port, Refused, sealed};
 use crate::call::{Call, Method, ReplyMode};
 use crate::error::CallSite;
 use crate::outside::Outside;
+use crate::place::Place;
 use crate::reply::{Answer, Reply};
 use crate::way::{Suits, Way};
 
@@ -65,9 +68,15 @@ where
         Rc::new(self.key.to_owned())
     }
 
+    fn is_choked(self, lane: Lane) -> bool {
+        let flow = flow_of(self.keeper, self.hash);
+        self.keeper.is_choked_in(flow, lane)
+    }
+
     /// Puts the message into the mailbox, or waits in its line.
     fn poll_here(
         self,
+        lane: Lane,
         place: &mut Place,
         cx: &mut Context<'_>,
         build: impl FnOnce() -> A::Msg,
@@ -77,7 +86,14 @@ where
         }
         self.keeper
             .visit(|keeper| {
-                keeper.poll_push(self.key, self.hash, || self.owned(), place, cx, build)
+                keeper.poll_push(
+                    self.key,
+                    (self.hash, lane),
+                    || self.owned(),
+                    place,
+                    cx,
+                    build,
+                )
             })
             .unwrap_or(Poll::Ready(Err(Refused::Stopped)))
     }
@@ -121,11 +137,11 @@ where
         env.into()
     }
 
-    fn try_send(self, build: impl FnOnce() -> A::Msg) -> Result<(), Refused> {
+    fn try_send(self, lane: Lane, build: impl FnOnce() -> A::Msg) -> Result<(), Refused> {
         let here = self.keeper.visit_with(build, |keeper, build| {
             let mailbox = keeper.mailbox(self.key, self.hash, || self.owned());
             let mailbox = mailbox.ok_or(Refused::Stopped)?;
-            mailbox.try_push(|| build().into())
+            mailbox.try_push(lane, || build().into())
         });
         let build = match here {
             Ok(sent) => return sent,
@@ -135,30 +151,39 @@ where
             Route::Here => Err(Refused::Stopped),
             Route::Outside => Err(Refused::Outside),
             Route::Peer(_) => {
-                let parcel = || Parcel::Message(self.key.to_owned(), build());
+                let parcel = || Parcel::Message(self.key.to_owned(), lane, build());
                 let flow = flow_of(self.keeper, self.hash);
-                self.keeper.try_send_in(flow, parcel).map_err(refused)
+                self.keeper.try_send_in(flow, lane, parcel).map_err(refused)
             }
         }
     }
 
-    fn ask_at_once<R: 'static>(self, build: impl FnOnce(Reply<R>) -> A::Msg) -> Option<Answer<R>> {
+    fn ask_at_once<R: 'static>(
+        self,
+        lane: Lane,
+        build: impl FnOnce(Reply<R>) -> A::Msg,
+    ) -> Option<Answer<R>> {
         let mailbox = self
             .keeper
             .visit(|keeper| keeper.open_mailbox(self.key))
             .flatten()?;
-        mailbox.ask_at_once(|reply| build(reply).into())
+        mailbox.ask_at_once(lane, |reply| build(reply).into())
     }
 
     fn poll_send(
         self,
+        lane: Lane,
         place: &mut Place,
         cx: &mut Context<'_>,
         build: impl FnOnce() -> A::Msg,
     ) -> Poll<Result<(), Refused>> {
         // A send that moved to another thread while it waited gives up the line it stood in there.
         match self.keeper.route() {
-            Route::Here => self.poll_here(place, cx, build),
+            Route::Here => self.poll_here(lane, place, cx, build),
+            Route::Peer(_) if A::OVERFLOW == Overflow::Reject && self.is_choked(lane) => {
+                self.leave(place);
+                Poll::Ready(Err(Refused::Full))
+            }
             Route::Peer(_) => {
                 let mut admission = match *place {
                     Place::Link(admission) => admission,
@@ -167,9 +192,11 @@ where
                         Admission::default()
                     }
                 };
-                let parcel = || Parcel::Message(self.key.to_owned(), build());
+                let parcel = || Parcel::Message(self.key.to_owned(), lane, build());
                 let flow = flow_of(self.keeper, self.hash);
-                let sent = self.keeper.poll_send_in(flow, &mut admission, cx, parcel);
+                let sent = self
+                    .keeper
+                    .poll_send_in(flow, lane, &mut admission, cx, parcel);
                 *place = if sent.is_pending() {
                     Place::Link(admission)
                 } else {
@@ -184,8 +211,8 @@ where
         }
     }
 
-    fn send_outside(self, env: A::Msg, sent: Outside) -> Result<(), Refused> {
-        let arrival = Arrival::new(self.keeper, self.key.to_owned(), self.hash, env, sent);
+    fn send_outside(self, lane: Lane, env: A::Msg, sent: Outside) -> Result<(), Refused> {
+        let arrival = Arrival::new(self.keeper, self.key.to_owned(), self.hash, lane, env, sent);
         // A shard that is gone gives the job back; dropping it tells the asker through its reply.
         let arrived = self.keeper.run_there(Box::new(move || arrival.arrive()));
         arrived.map_err(|_| Refused::Stopped)
@@ -193,17 +220,17 @@ where
 
     fn leave(self, place: &mut Place) {
         match std::mem::take(place) {
-            Place::None | Place::Mailbox(_) => {}
+            Place::None | Place::Mailbox(..) => {}
             Place::Link(mut admission) => mesh::leave(&mut admission),
-            Place::OfInstance(number, ticket) => {
+            Place::OfInstance(number, lane, ticket) => {
                 let left = self
                     .keeper
-                    .visit(|keeper| keeper.leave(self.key, number, ticket));
+                    .visit(|keeper| keeper.leave(self.key, number, lane, ticket));
                 if left.is_none() && self.keeper.route() != Route::Here {
                     // Polled and then dropped away from the shard it waited on. If that shard is gone, so is the line.
                     let (keeper, key) = (self.keeper, self.key.to_owned());
                     drop(keeper.run_there(Box::new(move || {
-                        keeper.visit(|keeper| keeper.leave::<K>(&key, number, ticket));
+                        keeper.visit(|keeper| keeper.leave::<K>(&key, number, lane, ticket));
                     })));
                 }
             }

@@ -5,7 +5,7 @@
 //! first concurrent message and ends when no reader is left; then the next message has the actor for itself.
 //!
 //! # Order
-//! Readers start in the order of the mailbox. The phase takes messages as long as the next one is concurrent and fewer
+//! Readers start in the order of the mailbox, urgent ones first. The phase takes messages while the next one is concurrent and fewer
 //! than [`Concurrent::CONCURRENT`] readers run. Anything else at the front, a writer or a stop, stays there until the
 //! phase has ended, and so does what stands behind it: a waiting writer stops new readers.
 //!
@@ -102,7 +102,8 @@ async fn reading_phase<A: Concurrent>(mailbox: &Mailbox<A>, first: A::LocalMsg) 
                 // By one of the readers: the task is dropped when this poll returns.
                 return Poll::Pending;
             }
-            let mut waits_for_letter = false;
+            // Whether there is a next letter, once that was looked at.
+            let mut has_next = None;
             if starts == 0 {
                 cx.waker().wake_by_ref();
             } else if summonses.are_none() && readers.running.len() < A::CONCURRENT {
@@ -112,16 +113,20 @@ async fn reading_phase<A: Concurrent>(mailbox: &Mailbox<A>, first: A::LocalMsg) 
                         readers.running.push(begin(mailbox, message));
                         continue;
                     }
-                    Next::Other => {}
-                    Next::Empty => waits_for_letter = true,
+                    Next::Skipped => {
+                        starts -= 1;
+                        continue;
+                    }
+                    Next::Other => has_next = Some(true),
+                    Next::Empty => has_next = Some(false),
                 }
             }
             if readers.running.is_empty() {
                 return Poll::Ready(Ok(()));
             }
             mailbox.note_wait(cx);
-            if waits_for_letter {
-                mailbox.wait_reading();
+            if let Some(has_next) = has_next {
+                mailbox.wait_reading(has_next);
             }
             return Poll::Pending;
         }

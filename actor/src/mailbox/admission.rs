@@ -2,38 +2,67 @@
 
 use std::task::{Context, Poll};
 
-use greenroom_runtime::mesh::{Origin, Ticket};
+use greenroom_runtime::mesh::{Lane, Origin, Ticket};
 
-use super::{Activity, Letter, Mailbox, Phase};
-use crate::actor::Actor;
+use super::{Activity, Letter, Mailbox, Notices, Phase};
+use crate::actor::{Actor, Overflow};
 use crate::address::Refused;
 
 impl<A: Actor> Mailbox<A> {
+    /// Whether nobody stands in line, for any lane.
     #[inline]
     pub(super) fn nobody_waits(&self) -> bool {
-        self.rare.get().is_none_or(|rare| rare.waiting.is_empty())
+        self.rare
+            .get()
+            .is_none_or(|rare| rare.lines.iter().all(|line| line.waiting.is_empty()))
     }
 
-    /// Accepts a message if there is room and nobody waits for it; `build` runs only then.
+    /// Whether the holder of a place in a lane's line, or a newcomer with none, is next.
     #[inline]
-    pub(crate) fn try_push(&self, build: impl FnOnce() -> A::LocalMsg) -> Result<(), Refused> {
+    fn may_pass(&self, lane: Lane, place: Option<Ticket>) -> bool {
+        self.rare
+            .get()
+            .is_none_or(|rare| rare.lines[lane.index()].waiting.may_pass(place))
+    }
+
+    /// Accepts a message if there is room and nobody waits for it, or if the actor's overflow policy has an answer to
+    /// that; `build` runs only then.
+    #[inline]
+    pub(crate) fn try_push(
+        &self,
+        lane: Lane,
+        build: impl FnOnce() -> A::LocalMsg,
+    ) -> Result<(), Refused> {
         if self.phase.get() != Phase::Open {
             return Err(Refused::Stopped);
         }
-        {
-            let mut queue = self.queue.borrow_mut();
-            if queue.len() >= A::MAILBOX || !self.nobody_waits() {
-                return Err(Refused::Full);
+        let mut queue = self.lane(lane).borrow_mut();
+        if queue.len() >= Self::room(lane) || !self.may_pass(lane, None) {
+            drop(queue);
+            return self.push_beyond(lane, build);
+        }
+        queue.push_back(Letter::Message(build()));
+        drop(queue);
+        self.announce(lane);
+        Ok(())
+    }
+
+    /// The actor is to see that a lane has a message.
+    #[inline]
+    pub(super) fn announce(&self, lane: Lane) {
+        if lane == Lane::Urgent {
+            self.note(Notices::URGENT);
+            if self.activity.get() == Activity::Held {
+                self.activity.set(Activity::Reading);
             }
-            queue.push_back(Letter::Message(build()));
         }
         self.wake();
-        Ok(())
     }
 
     /// Accepts a message when it is this sender's turn.
     pub(crate) fn poll_push(
         &self,
+        lane: Lane,
         place: &mut Option<Ticket>,
         cx: &mut Context<'_>,
         build: impl FnOnce() -> A::LocalMsg,
@@ -42,87 +71,108 @@ impl<A: Actor> Mailbox<A> {
             *place = None;
             return Poll::Ready(Err(Refused::Stopped));
         }
-        let mut queue = self.queue.borrow_mut();
-        let my_turn = self
-            .rare
-            .get()
-            .is_none_or(|rare| rare.waiting.may_pass(*place));
-        if queue.len() < A::MAILBOX && my_turn {
+        if A::OVERFLOW != Overflow::Wait {
+            // Nobody waits.
+            return Poll::Ready(self.try_push(lane, build));
+        }
+        let mut queue = self.lane(lane).borrow_mut();
+        if queue.len() < Self::room(lane) && self.may_pass(lane, *place) {
             queue.push_back(Letter::Message(build()));
-            let more = queue.len() < A::MAILBOX;
+            let more = queue.len() < Self::room(lane);
             drop(queue);
             if let Some(ticket) = place.take() {
-                self.rare().waiting.leave(ticket);
+                self.line(lane).waiting.leave(ticket);
             }
-            if !self.nobody_waits() {
+            if !self.may_pass(lane, None) {
                 if more {
-                    self.call_front();
+                    self.call_front(lane);
                 } else {
-                    self.room_wanted.set(true);
+                    self.note(Notices::room(lane));
                 }
             }
-            self.wake();
+            self.announce(lane);
             return Poll::Ready(Ok(()));
         }
         drop(queue);
         if self.activity.get() == Activity::Polling {
             // Room comes when the handler ends, and the handler would wait for room.
             if let Some(ticket) = place.take() {
-                self.leave(ticket);
+                self.leave(lane, ticket);
             }
             return Poll::Ready(Err(Refused::Full));
         }
-        *place = Some(self.join_line(*place, cx));
+        *place = Some(self.join_line(lane, *place, cx));
         Poll::Pending
     }
 
-    pub(super) fn join_line(&self, place: Option<Ticket>, cx: &Context<'_>) -> Ticket {
-        self.room_wanted.set(true);
-        self.rare().waiting.join(place, cx.waker())
+    /// Waits behind those who wait for a lane already; false if nobody does.
+    pub(super) fn join_others(
+        &self,
+        lane: Lane,
+        place: &mut Option<Ticket>,
+        cx: &Context<'_>,
+    ) -> bool {
+        let others = !self.may_pass(lane, *place);
+        if others {
+            *place = Some(self.join_line(lane, *place, cx));
+        }
+        others
+    }
+
+    fn join_line(&self, lane: Lane, place: Option<Ticket>, cx: &Context<'_>) -> Ticket {
+        self.note(Notices::room(lane));
+        self.line(lane).waiting.join(place, cx.waker())
     }
 
     /// A sender gives its place in the line up.
-    pub(crate) fn leave(&self, ticket: Ticket) {
-        self.rare().waiting.leave(ticket);
+    pub(crate) fn leave(&self, lane: Lane, ticket: Ticket) {
+        self.line(lane).waiting.leave(ticket);
         // If room was meant for it, the next one takes it.
-        self.call_front();
+        self.call_front(lane);
     }
 
     /// The front of the line comes and takes the room there is, or waits for the next.
-    fn call_front(&self) {
-        self.rare().waiting.wake_front();
+    fn call_front(&self, lane: Lane) {
+        self.line(lane).waiting.wake_front();
     }
 
-    #[cold]
-    pub(super) fn make_room_known(&self, left: usize) {
-        let rare = self.rare();
+    /// A message was taken out of a lane, which has so many left.
+    pub(super) fn make_room_known(&self, lane: Lane, left: usize) {
+        let line = self.line(lane);
         // Beyond the bound, with what came from elsewhere, this made no room yet.
-        let has_room = left < A::MAILBOX;
+        let has_room = left < Self::room(lane);
         if has_room {
             // Called once: it asks again if it does not get in.
-            self.call_front();
+            self.call_front(lane);
         }
-        if left <= A::MAILBOX / 2 && !rare.choked.borrow().is_empty() {
-            let choked = std::mem::take(&mut *rare.choked.borrow_mut());
+        let is_calm = match A::OVERFLOW {
+            // A choke makes senders wait: they are called when it is worth their while.
+            Overflow::Wait => left <= Self::room(lane) / 2,
+            // A choke refuses senders, which is right only while there is no room.
+            _ => has_room,
+        };
+        if is_calm && !line.choked.borrow().is_empty() {
+            let choked = std::mem::take(&mut *line.choked.borrow_mut());
             for origin in choked {
-                self.unchoke(origin);
+                self.unchoke(lane, origin);
             }
         }
-        let is_uncalled = !has_room && !rare.waiting.is_empty();
-        self.room_wanted
-            .set(is_uncalled || !rare.choked.borrow().is_empty());
+        let is_uncalled = !has_room && !line.waiting.is_empty();
+        if !is_uncalled && line.choked.borrow().is_empty() {
+            self.unnote(Notices::room(lane));
+        }
     }
 
     #[cold]
-    pub(super) fn choke(&self, origin: Origin) {
-        let mut choked = self.rare().choked.borrow_mut();
+    pub(super) fn choke(&self, lane: Lane, origin: Origin) {
+        let mut choked = self.line(lane).choked.borrow_mut();
         if !choked.contains(&origin) {
             choked.push(origin);
             drop(choked);
-            self.room_wanted.set(true);
+            self.note(Notices::room(lane));
             match self.flow() {
-                None => origin.choke(self.id()),
-                Some(flow) => origin.choke_flow(flow),
+                None => origin.choke(self.id(), lane),
+                Some(flow) => origin.choke_flow(flow, lane),
             }
         }
     }

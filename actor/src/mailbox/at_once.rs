@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use greenroom_runtime::mesh::answer_at_once;
+use greenroom_runtime::mesh::{Lane, answer_at_once};
 
 use super::{Activity, Letter, Mailbox, Phase};
 use crate::actor::Actor;
@@ -21,12 +21,13 @@ impl<A: Actor> Mailbox<A> {
     #[inline]
     pub(crate) fn ask_at_once<R: 'static>(
         &self,
+        lane: Lane,
         build: impl FnOnce(Reply<R>) -> A::LocalMsg,
     ) -> Option<Answer<R>> {
         if !self.may_handle_at_once() {
             return None;
         }
-        let answer = answer_at_once(|key| self.handle_at_once(build(Reply::to(key))))?;
+        let answer = answer_at_once(|key| self.handle_at_once(lane, build(Reply::to(key))))?;
         Some(answer.unwrap_or(Err(Failure::NoReply)))
     }
 
@@ -40,14 +41,18 @@ impl<A: Actor> Mailbox<A> {
 
     /// Handles a message on the caller's stack, or queues it if its handler is asynchronous. Only for an idle actor.
     #[inline]
-    pub(super) fn handle_at_once(&self, message: A::LocalMsg) {
+    pub(super) fn handle_at_once(&self, lane: Lane, message: A::LocalMsg) {
         self.activity.set(Activity::AtOnce);
         let handled = catch_unwind(AssertUnwindSafe(|| {
             self.state().dispatch_now(message, &mut Ctx::new(self.id()))
         }));
         match handled {
             Ok(None) => {}
-            Ok(Some(message)) => self.queue.borrow_mut().push_back(Letter::Message(message)),
+            Ok(Some(message)) => {
+                let letter = Letter::Message(message);
+                self.lane(lane).borrow_mut().push_back(letter);
+                self.announce(lane);
+            }
             Err(payload) => {
                 // First: the drop of a payload is anyone's code, and may send to this actor.
                 self.begin_failure();
@@ -58,7 +63,7 @@ impl<A: Actor> Mailbox<A> {
         self.activity.set(Activity::Idle);
         if !self.summonses.are_none() {
             self.follow_summons();
-        } else if !self.queue.borrow().is_empty() {
+        } else if self.has_news() {
             self.wake();
         }
     }

@@ -1,11 +1,12 @@
 //! What the shard does with a mailbox: it delivers what came from elsewhere, and ends it with the system.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use greenroom_runtime::mesh::{Origin, Resident};
+use greenroom_runtime::mesh::{Lane, Origin, Resident};
 
 use super::{Letter, Mailbox, Parcel, Phase};
-use crate::actor::Actor;
+use crate::actor::{Actor, Overflow};
 use crate::fate::{self, Fate};
 use crate::life::ActorId;
 use crate::registry::{AnyActor, Registry};
@@ -16,23 +17,8 @@ impl<A: Actor> Resident for Mailbox<A> {
     #[inline]
     fn deliver(&self, parcel: Parcel<A>, origin: Origin) {
         match parcel {
-            Parcel::Message(message) => {
-                if self.phase.get() != Phase::Open {
-                    return Self::refuse(Parcel::Message(message), origin);
-                }
-                if self.may_handle_at_once() && origin.may_work_now() {
-                    return self.handle_at_once(message.into());
-                }
-                let len = {
-                    let mut queue = self.queue.borrow_mut();
-                    queue.push_back(Letter::Message(message.into()));
-                    queue.len()
-                };
-                if len >= A::MAILBOX {
-                    self.choke(origin);
-                }
-                self.wake();
-            }
+            Parcel::Message(message) => self.arrive(Lane::Normal, message, origin),
+            Parcel::Urgent(message) => self.arrive(Lane::Urgent, message, origin),
             Parcel::Stop => self.stop(),
             Parcel::Kill => self.kill(),
             Parcel::Control(control) => self.control(*control),
@@ -48,7 +34,7 @@ impl<A: Actor> Resident for Mailbox<A> {
     /// A message goes home: its arguments are dropped where they came from, and the drop of its reply, which says that the
     /// actor has stopped, needs no answer of its own.
     fn refuse(parcel: Parcel<A>, origin: Origin) {
-        if !matches!(parcel, Parcel::Message(_)) {
+        if !matches!(parcel, Parcel::Message(_) | Parcel::Urgent(_)) {
             return Self::returned(parcel);
         }
         Registry::with(|registry| registry.count_dead_letters(1));
@@ -62,6 +48,30 @@ impl<A: Actor> Resident for Mailbox<A> {
     }
 }
 
+impl<A: Actor> Mailbox<A> {
+    #[inline]
+    fn arrive(&self, lane: Lane, message: A::Msg, origin: Origin) {
+        if self.phase.get() != Phase::Open {
+            return <Self as Resident>::refuse(Parcel::of(lane, message), origin);
+        }
+        if self.may_handle_at_once() && origin.may_work_now() {
+            return self.handle_at_once(lane, message.into());
+        }
+        let mut queue = self.lane(lane).borrow_mut();
+        if A::OVERFLOW != Overflow::Wait && queue.len() >= Self::room(lane) {
+            drop(queue);
+            return self.arrive_beyond(lane, message.into(), origin);
+        }
+        queue.push_back(Letter::Message(message.into()));
+        let is_full = queue.len() >= Self::room(lane);
+        drop(queue);
+        if is_full && matches!(A::OVERFLOW, Overflow::Wait | Overflow::Reject) {
+            self.choke(lane, origin);
+        }
+        self.announce(lane);
+    }
+}
+
 impl<A: Actor> AnyActor for Mailbox<A> {
     fn name(&self) -> &'static str {
         A::NAME
@@ -72,7 +82,12 @@ impl<A: Actor> AnyActor for Mailbox<A> {
     }
 
     fn queued(&self) -> usize {
-        self.queue.borrow().len()
+        let messages = |lane: &VecDeque<Letter<A>>| {
+            let is_message = |letter: &&Letter<A>| matches!(letter, Letter::Message(_));
+            lane.iter().filter(is_message).count()
+        };
+        let urgent = self.rare.get().map(|rare| messages(&rare.urgent.borrow()));
+        messages(&self.queue.borrow()) + urgent.unwrap_or_default()
     }
 
     fn id(&self) -> ActorId {

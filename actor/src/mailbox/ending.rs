@@ -2,9 +2,9 @@
 
 use std::task::{Context, Poll, Waker};
 
-use greenroom_runtime::mesh::{ResidentId, Ticket};
+use greenroom_runtime::mesh::{Lane, ResidentId, Ticket};
 
-use super::{Activity, Letter, Mailbox, Phase};
+use super::{Activity, Letter, Mailbox, Notices, Phase};
 use crate::actor::Actor;
 use crate::fate;
 use crate::life::{ExitReason, Summons, contain};
@@ -46,17 +46,25 @@ impl<A: Actor> Mailbox<A> {
             Phase::Draining => {}
             Phase::Closed => return,
         }
-        self.queue.borrow_mut().push_front(Letter::Stop);
+        self.stop_first();
         self.rouse();
     }
 
     /// As [`Mailbox::stop_self`], after the message that is being handled.
     pub(crate) fn stop_self_now(&self) {
         if self.comes_again_after_a_stop() {
-            self.queue.borrow_mut().push_front(Letter::Stop);
+            self.stop_first();
         } else {
             self.stop_now();
         }
+    }
+
+    /// The stop goes in front of everything, urgent or not.
+    fn stop_first(&self) {
+        self.lane(Lane::Urgent)
+            .borrow_mut()
+            .push_front(Letter::Stop);
+        self.note(Notices::URGENT);
     }
 
     pub(crate) fn kill(&self) {
@@ -97,7 +105,7 @@ impl<A: Actor> Mailbox<A> {
     /// Everyone in line comes and sees that the actor takes no more.
     pub(super) fn refuse_waiting(&self) {
         if let Some(rare) = self.rare.get() {
-            rare.waiting.wake_all();
+            rare.lines.iter().for_each(|line| line.waiting.wake_all());
         }
     }
 
@@ -124,24 +132,28 @@ impl<A: Actor> Mailbox<A> {
     /// The actor is gone: hands back everything that was accepted and not handled. Returns how many messages.
     pub(crate) fn close(&self) -> usize {
         self.phase.set(Phase::Closed);
-        let letters = std::mem::take(&mut *self.queue.borrow_mut());
-        let undelivered = letters
+        let urgent = self.rare.get().map(|rare| rare.urgent.take());
+        let lanes = [urgent.unwrap_or_default(), self.queue.take()];
+        let undelivered = lanes
             .iter()
+            .flatten()
             .filter(|letter| matches!(letter, Letter::Message(_)))
             .count();
         let cause = self.rare.get().and_then(|rare| rare.cause.take());
         fate::with_cause(cause, || {
-            for letter in letters {
+            for letter in lanes.into_iter().flatten() {
                 contain(|| drop(letter));
             }
         });
         self.refuse_waiting();
         if let Some(rare) = self.rare.get() {
-            for origin in std::mem::take(&mut *rare.choked.borrow_mut()) {
-                match self.flow() {
-                    None => origin.dismiss(self.id()),
-                    // What is held back is for the next instance.
-                    Some(flow) => origin.unchoke_flow(flow),
+            for lane in [Lane::Urgent, Lane::Normal] {
+                for origin in rare.lines[lane.index()].choked.take() {
+                    match self.flow() {
+                        None => origin.dismiss(self.id(), lane),
+                        // What is held back is for the next instance.
+                        Some(flow) => origin.unchoke_flow(flow, lane),
+                    }
                 }
             }
             rare.belongings.release();
@@ -166,16 +178,13 @@ impl<A: Actor> Mailbox<A> {
 
     fn poll_stop(&self, place: &mut Option<Ticket>, cx: &mut Context<'_>) -> Poll<()> {
         if self.phase.get() == Phase::Open {
-            if let Some(rare) = self.rare.get()
-                && !rare.waiting.may_pass(*place)
-            {
-                *place = Some(self.join_line(*place, cx));
+            if self.join_others(Lane::Normal, place, cx) {
                 return Poll::Pending;
             }
             self.stop();
         }
         if let Some(ticket) = place.take() {
-            self.rare().waiting.leave(ticket);
+            self.line(Lane::Normal).waiting.leave(ticket);
         }
         Poll::Ready(())
     }

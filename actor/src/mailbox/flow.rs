@@ -1,7 +1,7 @@
 //! Mailboxes of actors that are called by key: messages come through a keeper, and what is held back is a part of its flow.
 
 use futures_channel::oneshot;
-use greenroom_runtime::mesh::{Flow, Origin};
+use greenroom_runtime::mesh::{Flow, Lane, Origin};
 
 use super::{Activity, Mailbox, Phase};
 use crate::actor::Actor;
@@ -32,19 +32,20 @@ impl<A: Actor> Mailbox<A> {
         self.rare.get()?.flow.get()
     }
 
-    pub(super) fn unchoke(&self, origin: Origin) {
+    pub(super) fn unchoke(&self, lane: Lane, origin: Origin) {
         match self.flow() {
-            None => origin.unchoke(self.id()),
-            Some(flow) => origin.unchoke_flow(flow),
+            None => origin.unchoke(self.id(), lane),
+            Some(flow) => origin.unchoke_flow(flow, lane),
         }
     }
 
     /// Lets those go on who were held back for this mailbox: their messages go to another one now.
     pub(crate) fn let_flow_go(&self) {
         if let Some(rare) = self.rare.get() {
-            let choked = std::mem::take(&mut *rare.choked.borrow_mut());
-            for origin in choked {
-                self.unchoke(origin);
+            for lane in [Lane::Urgent, Lane::Normal] {
+                for origin in rare.lines[lane.index()].choked.take() {
+                    self.unchoke(lane, origin);
+                }
             }
         }
     }

@@ -7,7 +7,7 @@
 
 use greenroom_runtime::mesh::{AskId, ResidentId, Route};
 
-use super::{Letter, Mailbox, Parcel, Phase};
+use super::{Letter, Mailbox, Notices, Parcel, Phase};
 use crate::actor::Actor;
 use crate::registry::Registry;
 
@@ -29,11 +29,11 @@ impl<A: Actor> Mailbox<A> {
 
     /// Somebody gave an ask up; which one is said if its slot is on another shard.
     pub(crate) fn note_given_up(&self, ask: Option<AskId>) {
-        let letters = self.queue.borrow().len();
+        let letters = self.len();
         if letters == 0 || self.phase.get() == Phase::Closed {
             return;
         }
-        self.looks_first.set(true);
+        self.note(Notices::GIVEN_UP);
         let Some(ask) = ask else { return };
         let mut given_up = self.rare().given_up.borrow_mut();
         given_up.insert(ask);
@@ -42,7 +42,12 @@ impl<A: Actor> Mailbox<A> {
                 Letter::Message(message) => A::reply_of(message).reply.note()?.ask(),
                 Letter::Stop | Letter::Errand(_) => None,
             };
-            let asks = self.queue.borrow().iter().filter_map(waits).collect();
+            let (urgent, normal) = (self.rare().urgent.borrow(), self.queue.borrow());
+            let asks = urgent
+                .iter()
+                .chain(normal.iter())
+                .filter_map(waits)
+                .collect();
             *given_up = &*given_up & &asks;
         }
     }
@@ -50,7 +55,7 @@ impl<A: Actor> Mailbox<A> {
     /// Whether replies are looked at before handlers begin.
     #[inline]
     pub(crate) fn looks_first(&self) -> bool {
-        self.looks_first.get()
+        self.notices.get().has(Notices::GIVEN_UP)
     }
 
     /// Counts a message whose asker has given up, and drops it; gives back any other one.
@@ -70,7 +75,7 @@ impl<A: Actor> Mailbox<A> {
     /// The queue is empty: nothing of what was given up is in it.
     #[cold]
     pub(super) fn forget_given_up(&self) {
-        self.looks_first.set(false);
+        self.unnote(Notices::GIVEN_UP);
         if let Some(rare) = self.rare.get() {
             rare.given_up.borrow_mut().clear();
         }

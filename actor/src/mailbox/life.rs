@@ -1,5 +1,6 @@
 //! What a mailbox knows of the life of its actor.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Context;
 use std::time::Duration;
@@ -78,7 +79,12 @@ impl<A: Actor> Mailbox<A> {
 
     /// Whether nothing but a stop would come of going on.
     pub(crate) fn stops_next(&self) -> bool {
-        matches!(self.queue.borrow().front(), Some(Letter::Stop))
+        let is_first = |lane: &VecDeque<Letter<A>>| matches!(lane.front(), Some(Letter::Stop));
+        let urgent = self.rare.get().map(|rare| rare.urgent.borrow());
+        match urgent {
+            Some(urgent) if !urgent.is_empty() => is_first(&urgent),
+            _ => is_first(&self.queue.borrow()),
+        }
     }
 
     pub(crate) fn incarnation(&self) -> u32 {

@@ -12,18 +12,30 @@
 //! the asker's stack, a message of another shard where it arrives. Order is kept because there is nothing to overtake;
 //! fairness because both ways are rationed, by the asker's budget and by the turn's.
 //!
+//! # Lanes
+//! | lane | what it takes | room |
+//! |---|---|---|
+//! | control | stops, kills, watches: acted on where they arrive, also while a handler waits | needs none |
+//! | urgent | messages that were sent so | 16 |
+//! | normal | all others | the bound of the mailbox |
+//!
+//! The actor takes its next message from the first lane that has one. Each lane is first in, first out; nothing is
+//! promised between them.
+//!
 //! # Order and bound
-//! Messages are handled in the order they were accepted. A sender on the shard is accepted while the mailbox holds
-//! fewer than its bound; after that senders wait in line. A message from another shard was accepted when it entered the
-//! link, so on arrival it always goes in, beyond the bound if need be; the mailbox then *chokes* its shard, which holds
-//! further ones back until half of the bound is free. Beyond the bound there is at most what the links held.
+//! Messages of a lane are handled in the order they were accepted. A sender on the shard is accepted while the lane holds
+//! fewer than its bound; after that senders wait in line, one line for each lane. A message from another shard was
+//! accepted when it entered the link, so on arrival it always goes in, beyond the bound if need be; the mailbox then
+//! *chokes* that lane for its shard, which holds further ones back until half of the bound is free. Beyond the bound
+//! there is at most what the links held. Actors that do not want senders to wait say so, see [`overflow`].
 //!
 //! # Phases
 //! ```text
 //!  Open ──stop──► Draining ──► Closed          (Open ──kill, panic──► Closed)
 //! ```
-//! *Draining* refuses new sends, and the stop stands in the queue behind what was accepted before it. *Closed* means
-//! the actor is gone: the queue is empty, everyone who waited has been told, and arrivals are undeliverable.
+//! *Draining* refuses new sends, and the stop stands in the normal lane behind what was accepted before it; one that is
+//! not to wait stands in front of the urgent lane. *Closed* means the actor is gone: the lanes are empty, everyone who
+//! waited has been told, and arrivals are undeliverable.
 
 mod admission;
 mod at_once;
@@ -36,6 +48,7 @@ mod flow;
 mod given_up;
 mod life;
 mod outside;
+mod overflow;
 mod reading;
 mod serve;
 mod waits;
@@ -49,14 +62,17 @@ use std::rc::Rc;
 use std::task::Waker;
 
 use greenroom_runtime::JoinHandle;
-use greenroom_runtime::mesh::{AskId, Flow, Origin, ResidentId, WaitList};
+use greenroom_runtime::mesh::{AskId, Flow, Lane, Origin, ResidentId, WaitList};
 
 use crate::actor::Actor;
 use crate::cycle::Probe;
 use crate::errand::Errands;
 use crate::life::{Bonds, Control, Restart, Stage, Summonses};
 
-/// What stands in a mailbox.
+/// How many urgent messages a mailbox has room for, unless it is unbounded.
+pub(crate) const URGENT_ROOM: usize = 16;
+
+/// What stands in a lane.
 pub(crate) enum Letter<A: Actor> {
     Message(A::LocalMsg),
     /// Something comes back that the actor has begun itself; what it is lies in this slot of its errands.
@@ -69,6 +85,7 @@ pub(crate) enum Letter<A: Actor> {
 #[doc(hidden)]
 pub enum Parcel<A: Actor> {
     Message(A::Msg),
+    Urgent(A::Msg),
     Stop,
     Kill,
     /// What concerns its life only.
@@ -79,10 +96,21 @@ pub enum Parcel<A: Actor> {
     Probe(Box<Probe>),
 }
 
+impl<A: Actor> Parcel<A> {
+    #[inline]
+    pub(crate) fn of(lane: Lane, message: A::Msg) -> Self {
+        match lane {
+            Lane::Normal => Self::Message(message),
+            Lane::Urgent => Self::Urgent(message),
+        }
+    }
+}
+
 impl<A: Actor> std::fmt::Debug for Parcel<A> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Message(_) => "Message",
+            Self::Urgent(_) => "Urgent",
             Self::Stop => "Stop",
             Self::Kill => "Kill",
             Self::Control(_) => "Control",
@@ -102,10 +130,12 @@ enum Phase {
 /// What the actor is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Activity {
-    /// Its task waits for a letter. Invariant: the queue is empty, and no handler runs.
+    /// Its task waits for a message. Invariant: there is no news (see `has_news`), and no handler runs.
     Idle,
-    /// Its task waits for a letter, and for readers, which have the state. Invariant: the queue is empty.
+    /// Its task waits for a letter, and for readers, which have the state. Invariant: there is no news.
     Reading,
+    /// Its task waits for an urgent letter, and for readers, for which the letter in front has to wait.
+    Held,
     /// Its task is ready, or runs, or waits for something inside of a handler.
     Busy,
     /// One of its asynchronous handlers is being polled: whoever sends now is the actor itself.
@@ -114,11 +144,45 @@ enum Activity {
     AtOnce,
 }
 
+/// What whoever takes the next message has to look at before the normal lane. Empty for a mailbox in plain use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Notices(u8);
+
+impl Notices {
+    /// There is something in the urgent lane.
+    const URGENT: Self = Self(1);
+    /// Room that comes free in the normal lane is to be made known: to a front of the line that was not called yet, or
+    /// to a choked shard.
+    const ROOM: Self = Self(2);
+    /// The same for the urgent lane.
+    const URGENT_ROOM: Self = Self(4);
+    /// Askers have given up while their messages may be in a lane.
+    const GIVEN_UP: Self = Self(8);
+
+    fn room(lane: Lane) -> Self {
+        match lane {
+            Lane::Normal => Self::ROOM,
+            Lane::Urgent => Self::URGENT_ROOM,
+        }
+    }
+
+    #[inline]
+    fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    #[inline]
+    fn has(self, notice: Self) -> bool {
+        self.0 & notice.0 != 0
+    }
+}
+
 /// An actor and its mailbox.
 #[doc(hidden)]
 pub struct Mailbox<A: Actor> {
     /// The actor itself, until it ends. Borrowed by whoever runs a handler, for as long as the handler runs.
     state: RefCell<Option<A>>,
+    /// The normal lane.
     queue: RefCell<VecDeque<Letter<A>>>,
     phase: Cell<Phase>,
     activity: Cell<Activity>,
@@ -141,10 +205,6 @@ pub struct Mailbox<A: Actor> {
     /// For `kill`; taken out when the actor ends.
     task: Cell<Option<JoinHandle<()>>>,
     id: OnceCell<ResidentId<Mailbox<A>>>,
-    /// Room that comes free is to be made known: to a front of the line that was not called yet, or to a choked shard.
-    room_wanted: Cell<bool>,
-    /// Askers have given up while their messages may be in the queue.
-    looks_first: Cell<bool>,
     /// A call that its handler waits for, and perhaps for others; zero for none.
     waits_on: Cell<u64>,
     /// Listed among those whose handlers wait.
@@ -152,13 +212,14 @@ pub struct Mailbox<A: Actor> {
     /// Its handler is to find out what it waits for: because somebody asks, or to ask around itself.
     is_asked: Cell<bool>,
     asks_around: Cell<bool>,
-    /// Senders on this shard that wait for room, and everything else that is seldom used. Made when first needed.
+    notices: Cell<Notices>,
+    /// The urgent lane, and everything else that is seldom used. Made when first needed.
     rare: OnceCell<Box<Rare<A>>>,
 }
 
 struct Rare<A: Actor> {
-    waiting: WaitList,
-    choked: RefCell<Vec<Origin>>,
+    urgent: RefCell<VecDeque<Letter<A>>>,
+    lines: [Line; Lane::COUNT],
     /// Asks of other shards that were given up.
     given_up: RefCell<BTreeSet<AskId>>,
     /// Who asks what the handler waits for.
@@ -175,8 +236,8 @@ struct Rare<A: Actor> {
 impl<A: Actor> Default for Rare<A> {
     fn default() -> Self {
         Self {
-            waiting: WaitList::default(),
-            choked: RefCell::default(),
+            urgent: RefCell::default(),
+            lines: Default::default(),
             given_up: RefCell::default(),
             probes: RefCell::default(),
             belongings: belongings::Belongings::default(),
@@ -186,6 +247,15 @@ impl<A: Actor> Default for Rare<A> {
             errands: OnceCell::new(),
         }
     }
+}
+
+/// Who is kept from sending into a lane.
+#[derive(Debug, Default)]
+struct Line {
+    /// Senders on this shard, and those outside of the system.
+    waiting: WaitList,
+    /// Shards that were told to hold theirs back.
+    choked: RefCell<Vec<Origin>>,
 }
 
 impl<A: Actor> std::fmt::Debug for Mailbox<A> {
@@ -215,12 +285,11 @@ impl<A: Actor> Mailbox<A> {
             waker: OnceCell::new(),
             task: Cell::new(None),
             id: OnceCell::new(),
-            room_wanted: Cell::new(false),
-            looks_first: Cell::new(false),
             waits_on: Cell::new(0),
             is_suspect: Cell::new(false),
             is_asked: Cell::new(false),
             asks_around: Cell::new(false),
+            notices: Cell::default(),
             rare: OnceCell::new(),
         }
     }
@@ -243,6 +312,42 @@ impl<A: Actor> Mailbox<A> {
 
     fn rare(&self) -> &Rare<A> {
         self.rare.get_or_init(Box::default)
+    }
+
+    fn line(&self, lane: Lane) -> &Line {
+        &self.rare().lines[lane.index()]
+    }
+
+    #[inline]
+    fn lane(&self, lane: Lane) -> &RefCell<VecDeque<Letter<A>>> {
+        match lane {
+            Lane::Normal => &self.queue,
+            Lane::Urgent => &self.rare().urgent,
+        }
+    }
+
+    /// How many letters there are in both lanes.
+    fn len(&self) -> usize {
+        let urgent = self.rare.get().map(|rare| rare.urgent.borrow().len());
+        self.queue.borrow().len() + urgent.unwrap_or_default()
+    }
+
+    /// How many messages a lane has room for.
+    #[inline]
+    fn room(lane: Lane) -> usize {
+        match lane {
+            Lane::Urgent if A::MAILBOX < usize::MAX => URGENT_ROOM,
+            _ => A::MAILBOX,
+        }
+    }
+
+    #[inline]
+    fn note(&self, notice: Notices) {
+        self.notices.set(Notices(self.notices.get().0 | notice.0));
+    }
+
+    fn unnote(&self, notice: Notices) {
+        self.notices.set(Notices(self.notices.get().0 & !notice.0));
     }
 }
 

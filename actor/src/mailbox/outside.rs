@@ -4,29 +4,36 @@ use std::task::{Context, Poll, Waker};
 use std::vec;
 
 use futures_channel::oneshot;
-use greenroom_runtime::mesh::{Resident, ResidentId, Ticket};
+use greenroom_runtime::mesh::{Lane, ResidentId, Ticket};
 
-use super::{Mailbox, Parcel};
+use super::Mailbox;
+use super::overflow::dispose;
 use crate::actor::Actor;
+use crate::address::Refused;
 use crate::fate::{self, Fate};
 use crate::outside::{Outside, Sender};
 
 /// A message that comes the long way: undeliverable wherever it is dropped on it.
 pub(crate) struct FromOutside<A: Actor> {
     id: ResidentId<Mailbox<A>>,
+    lane: Lane,
     /// Gone once it is in the mailbox.
     env: Option<A::Msg>,
     place: Option<Ticket>,
     sender: Sender,
+    /// What the asker hears if it is dropped.
+    fate: Fate,
 }
 
 impl<A: Actor> FromOutside<A> {
-    pub(crate) fn new(id: ResidentId<Mailbox<A>>, env: A::Msg, sent: Outside) -> Self {
+    pub(crate) fn new(id: ResidentId<Mailbox<A>>, lane: Lane, env: A::Msg, sent: Outside) -> Self {
         Self {
             id,
+            lane,
             env: Some(env),
             place: None,
             sender: Sender::new(sent),
+            fate: Fate::Stopped,
         }
     }
 
@@ -43,24 +50,30 @@ impl<A: Actor> FromOutside<A> {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let lane = self.lane;
         if self.sender.gives_up(cx, self.place.is_some()) {
             // Nothing is sent.
             let Self { id, env, place, .. } = self;
             if let Some(ticket) = place.take() {
-                id.visit(|mailbox| mailbox.leave(ticket));
+                id.visit(|mailbox| mailbox.leave(lane, ticket));
             }
             crate::life::contain(|| drop(env.take()));
             return Poll::Ready(());
         }
         let Self { id, env, place, .. } = self;
         let pushed = id.visit(|mailbox| {
-            mailbox.poll_push(place, cx, || env.take().expect("built once").into())
+            mailbox.poll_push(lane, place, cx, || env.take().expect("built once").into())
         });
         match pushed {
             Some(Poll::Pending) => return Poll::Pending,
-            Some(Poll::Ready(Ok(()))) => self.sender.hear(),
-            // Disposed of by the drop of this value.
-            Some(Poll::Ready(Err(_))) | None => {}
+            Some(Poll::Ready(outcome)) => {
+                // A message that was refused is disposed of by the drop of this value.
+                if outcome == Err(Refused::Full) {
+                    self.fate = Fate::Overflowed;
+                }
+                self.sender.hear(outcome);
+            }
+            None => {}
         }
         Poll::Ready(())
     }
@@ -69,45 +82,51 @@ impl<A: Actor> FromOutside<A> {
 impl<A: Actor> Drop for FromOutside<A> {
     fn drop(&mut self) {
         if let Some(env) = self.env.take() {
-            bury(self.id, env);
+            bury(self.id, env, self.fate);
         }
     }
 }
 
 /// Disposes of a message that found nobody.
-fn bury<A: Actor>(id: ResidentId<Mailbox<A>>, env: A::Msg) {
+fn bury<A: Actor>(id: ResidentId<Mailbox<A>>, env: A::Msg, fate: Fate) {
     if id.is_of_the_past() {
         // No dead letter of the system that has the shard's number now.
-        fate::with(Fate::Stopped, || crate::life::contain(|| drop(env)));
+        fate::with(fate, || crate::life::contain(|| drop(env)));
     } else {
-        <Mailbox<A> as Resident>::undeliverable(Parcel::Message(env));
+        dispose(env, fate);
     }
 }
 
 /// Several messages of one sender. They count as sent: its giving up does not stop them.
 pub(crate) struct PartFromOutside<A: Actor> {
     id: ResidentId<Mailbox<A>>,
+    lane: Lane,
     /// Those that are not in the mailbox.
     left: vec::IntoIter<A::Msg>,
     place: Option<Ticket>,
     /// The first place in line. All the others take it again, as what the sender sends after this is to stay behind.
     first: Option<Ticket>,
     /// Dropped if they do not get in.
-    taken: Option<oneshot::Sender<()>>,
+    taken: Option<oneshot::Sender<Result<(), Refused>>>,
+    /// Why they are dropped, if they are.
+    fate: Fate,
 }
 
 impl<A: Actor> PartFromOutside<A> {
     pub(crate) fn new(
         id: ResidentId<Mailbox<A>>,
+        lane: Lane,
         part: Vec<A::Msg>,
-        taken: oneshot::Sender<()>,
+        taken: oneshot::Sender<Result<(), Refused>>,
     ) -> Self {
         Self {
             id,
+            lane,
             left: part.into_iter(),
             place: None,
             first: None,
             taken: Some(taken),
+            fate: Fate::Stopped,
         }
     }
 
@@ -126,21 +145,32 @@ impl<A: Actor> PartFromOutside<A> {
             match self.poll_one(cx) {
                 Poll::Ready(Ok(())) => self.place = self.first,
                 // Disposed of by the drop of this value.
-                Poll::Ready(Err(())) => return Poll::Ready(()),
+                Poll::Ready(Err(refused)) => {
+                    if refused == Refused::Full {
+                        self.fate = Fate::Overflowed;
+                    }
+                    self.tell(Err(refused));
+                    return Poll::Ready(());
+                }
                 Poll::Pending => return Poll::Pending,
             }
         }
         if let Some(ticket) = self.place.take() {
-            self.id.visit(|mailbox| mailbox.leave(ticket));
+            self.id.visit(|mailbox| mailbox.leave(self.lane, ticket));
         }
-        if let Some(taken) = self.taken.take() {
-            // The sender may have given up.
-            let _unheard: Result<(), ()> = taken.send(());
-        }
+        self.tell(Ok(()));
         Poll::Ready(())
     }
 
-    fn poll_one(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ()>> {
+    fn tell(&mut self, outcome: Result<(), Refused>) {
+        if let Some(taken) = self.taken.take() {
+            // The sender may have given up.
+            let _unheard: Result<(), _> = taken.send(outcome);
+        }
+    }
+
+    fn poll_one(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Refused>> {
+        let lane = self.lane;
         let Self {
             id,
             left,
@@ -150,9 +180,9 @@ impl<A: Actor> PartFromOutside<A> {
         } = self;
         let mut push = |place: &mut Option<Ticket>| {
             let pushed = id.visit(|mailbox| {
-                mailbox.poll_push(place, cx, || left.next().expect("one is left").into())
+                mailbox.poll_push(lane, place, cx, || left.next().expect("one is left").into())
             });
-            pushed.map_or(Poll::Ready(Err(())), |pushed| pushed.map_err(|_| ()))
+            pushed.unwrap_or(Poll::Ready(Err(Refused::Stopped)))
         };
         let mut pushed = push(place);
         if pushed.is_pending() && first.is_some() {
@@ -167,7 +197,7 @@ impl<A: Actor> PartFromOutside<A> {
 impl<A: Actor> Drop for PartFromOutside<A> {
     fn drop(&mut self) {
         for env in self.left.by_ref() {
-            bury(self.id, env);
+            bury(self.id, env, self.fate);
         }
     }
 }

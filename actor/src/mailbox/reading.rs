@@ -10,6 +10,8 @@ use crate::actor::Actor;
 pub(crate) enum Next<A: Actor> {
     /// It may be handled now, and is not in the mailbox any more.
     Message(A::LocalMsg),
+    /// Its asker has given up, and it was dropped.
+    Skipped,
     /// It has to wait, and stays.
     Other,
     /// There is none.
@@ -19,12 +21,17 @@ pub(crate) enum Next<A: Actor> {
 impl<A: Actor> Mailbox<A> {
     /// Takes the next letter if it is a message of the wanted kind.
     pub(crate) fn pop_if(&self, is_wanted: impl FnOnce(&A::LocalMsg) -> bool) -> Next<A> {
-        match self.queue.borrow().front() {
+        let lane = self.next_lane();
+        match self.lane(lane).borrow().front() {
             None => return Next::Empty,
             Some(Letter::Message(message)) if is_wanted(message) => {}
             Some(_) => return Next::Other,
         }
-        match self.pop() {
+        match self.pop_from(lane) {
+            Some(Letter::Message(message)) if self.looks_first() => {
+                let wanted = self.skip_given_up(message);
+                wanted.map_or(Next::Skipped, Next::Message)
+            }
             Some(Letter::Message(message)) => Next::Message(message),
             _ => unreachable!("the letter was there"),
         }
@@ -36,9 +43,14 @@ impl<A: Actor> Mailbox<A> {
         self.begin_poll(waker);
     }
 
-    /// The next letter wakes the actor's task, whose readers wait for something.
-    pub(crate) fn wait_reading(&self) {
-        self.activity.set(Activity::Reading);
+    /// The next letter wakes the actor's task, whose readers wait for something. If there is one already, which has to
+    /// wait for them, only an urgent one does.
+    pub(crate) fn wait_reading(&self, has_next: bool) {
+        self.activity.set(if has_next {
+            Activity::Held
+        } else {
+            Activity::Reading
+        });
     }
 
     /// The actor itself for a handler that shares it, to be held for as long as the handler runs.

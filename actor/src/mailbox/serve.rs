@@ -1,9 +1,11 @@
-//! The actor's own side: taking letters out, and running handlers.
+//! The actor's own side: taking messages out, and running handlers.
 
 use std::cell::RefMut;
 use std::task::Poll;
 
-use super::{Activity, Letter, Mailbox};
+use greenroom_runtime::mesh::Lane;
+
+use super::{Activity, Letter, Mailbox, Notices};
 use crate::actor::Actor;
 
 impl<A: Actor> Mailbox<A> {
@@ -17,24 +19,53 @@ impl<A: Actor> Mailbox<A> {
         }
     }
 
-    /// Takes the next letter. Room that this makes is passed on.
+    /// Takes the next message, if there is one and the actor may handle it. Room that this makes is passed on.
     #[inline]
     pub(crate) fn pop(&self) -> Option<Letter<A>> {
-        let (letter, left) = {
-            let mut queue = self.queue.borrow_mut();
-            (queue.pop_front()?, queue.len())
-        };
-        if self.room_wanted.get() {
-            self.make_room_known(left);
+        if !self.notices.get().is_empty() {
+            return self.pop_heeding();
         }
-        Some(letter)
+        self.queue.borrow_mut().pop_front()
     }
 
-    /// Waits until there is a letter.
+    #[cold]
+    fn pop_heeding(&self) -> Option<Letter<A>> {
+        self.pop_from(self.next_lane())
+    }
+
+    /// The lane whose front is the next message.
+    pub(super) fn next_lane(&self) -> Lane {
+        if self.notices.get().has(Notices::URGENT) {
+            if !self.lane(Lane::Urgent).borrow().is_empty() {
+                return Lane::Urgent;
+            }
+            self.unnote(Notices::URGENT);
+        }
+        Lane::Normal
+    }
+
+    pub(super) fn pop_from(&self, lane: Lane) -> Option<Letter<A>> {
+        let (message, left) = {
+            let mut queue = self.lane(lane).borrow_mut();
+            (queue.pop_front()?, queue.len())
+        };
+        if self.notices.get().has(Notices::room(lane)) {
+            self.make_room_known(lane, left);
+        }
+        Some(message)
+    }
+
+    /// Whether there is something for the actor to do.
+    #[inline]
+    pub(super) fn has_news(&self) -> bool {
+        !self.queue.borrow().is_empty() || self.notices.get().has(Notices::URGENT)
+    }
+
+    /// Waits until there is something to do.
     pub(crate) async fn filled(&self) {
         std::future::poll_fn(|cx| {
             self.begin_poll(cx.waker());
-            if !self.queue.borrow().is_empty() || !self.summonses.are_none() {
+            if self.has_news() || !self.summonses.are_none() {
                 return Poll::Ready(());
             }
             self.activity.set(Activity::Idle);

@@ -2,10 +2,10 @@
 
 use std::task::Waker;
 
-use greenroom_runtime::mesh::{AskId, AskNote, Origin, ResidentId, Route};
+use greenroom_runtime::mesh::{AskId, AskNote, Lane, Origin, ResidentId, Route};
 
 use super::{Letter, Mailbox, Parcel, Phase};
-use crate::actor::Actor;
+use crate::actor::{Actor, Overflow};
 use crate::cycle::{Edge, Forward, Probe, Suspects, Verdict, Wait};
 use crate::error::Cycle;
 
@@ -110,26 +110,31 @@ impl<A: Actor> Mailbox<A> {
     fn holds_up(&self, edge: Edge, served: Option<AskNote>) -> bool {
         match edge {
             Edge::Answer(ask) => served.and_then(AskNote::ask) == Some(ask) || self.is_queued(ask),
-            Edge::Room(shard) if greenroom_runtime::current_shard() == Some(shard) => {
-                self.is_full()
+            // Whoever waits waits for a link.
+            Edge::Room(..) if A::OVERFLOW != Overflow::Wait => false,
+            Edge::Room(shard, lane) if greenroom_runtime::current_shard() == Some(shard) => {
+                self.is_full(lane)
             }
-            Edge::Room(shard) => self
-                .rare
-                .get()
-                .is_some_and(|rare| rare.choked.borrow().contains(&Origin::Peer(shard))),
+            Edge::Room(shard, lane) => self.rare.get().is_some_and(|rare| {
+                let line = &rare.lines[lane.index()];
+                line.choked.borrow().contains(&Origin::Peer(shard))
+            }),
         }
     }
 
     fn is_queued(&self, ask: AskId) -> bool {
-        self.queue.borrow().iter().any(|letter| match letter {
+        let is_it = |letter: &Letter<A>| match letter {
             Letter::Message(message) => {
                 A::reply_of(message).reply.note().and_then(AskNote::ask) == Some(ask)
             }
             Letter::Stop | Letter::Errand(_) => false,
-        })
+        };
+        let urgent = self.rare.get().map(|rare| rare.urgent.borrow());
+        urgent.is_some_and(|urgent| urgent.iter().any(is_it))
+            || self.queue.borrow().iter().any(is_it)
     }
 
-    fn is_full(&self) -> bool {
-        self.queue.borrow().len() >= A::MAILBOX
+    fn is_full(&self, lane: Lane) -> bool {
+        self.lane(lane).borrow().len() >= Self::room(lane)
     }
 }

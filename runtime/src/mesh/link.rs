@@ -4,16 +4,17 @@
 //! Records of one pair arrive in the order they were accepted. A message is accepted when it is in the ring; it waits
 //! on this side, in order, while
 //!
-//! * the ring is full, or older records wait in the spill queue (*link* list), or
-//! * its resident is choked: it has more messages than it wants and said so ([`Choke`]) (one list per resident).
+//! * the ring is full, or older records wait in the spill queue (*link* lists, one per lane), or
+//! * its lane of its resident is choked: it has more messages than it wants and said so ([`Choke`]) (one list per lane).
 //!
-//! A choked resident stops nobody but its own senders. The receiving side always empties the ring, so no cycle of full
+//! Of those that wait for the link the urgent ones go first. A choked lane stops nobody but its own senders. The receiving side always empties the ring, so no cycle of full
 //! links can form.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use super::lane::Lane;
 use super::record::{Record, Spilled, push};
 use super::ring::Producer;
 use super::wait::{Ticket, WaitList};
@@ -36,9 +37,12 @@ const PUBLISH_BYTES: usize = 4096;
 /// faster than it empties its ring.
 const RETURNS_BEHIND_MAX: usize = 4096;
 
-/// The most messages one turn sends to a peer. A peer that empties the ring meanwhile would let a sender go on for
+/// The most messages of a lane that one turn sends to a peer. A peer that empties the ring meanwhile would let a sender go on for
 /// ever, deaf to its shard's timers and to a choke.
 const MESSAGES_PER_TURN: usize = 1024;
+
+/// What a choke is about: one lane of a flow.
+pub(crate) type Target = (u64, Lane);
 
 /// One peer, seen from a shard that sends to it.
 pub(crate) struct Link {
@@ -52,13 +56,53 @@ pub(crate) struct Link {
     unannounced: bool,
     /// The peer was told of an early publish in this turn.
     announced_early: bool,
-    /// Messages sent since the publish at the end of the last turn.
-    sent_in_turn: usize,
-    waiting: Rc<WaitList>,
-    /// Residents, by generation, that asked for a pause.
-    choked: BTreeMap<u64, Choked>,
+    /// Messages of each lane sent since the publish at the end of the last turn.
+    sent_in_turn: [usize; Lane::COUNT],
+    /// Who waits for room in the ring.
+    waiting: Lines,
+    /// The lanes that asked for a pause.
+    choked: BTreeMap<Target, Choked>,
     /// Tickets given out, for all lists of this link: a sender that goes from one to another keeps its place.
     tickets: u64,
+}
+
+/// Who waits for the link: urgent messages pass the others.
+#[derive(Debug, Default)]
+struct Lines {
+    normal: Rc<WaitList>,
+    urgent: Rc<WaitList>,
+}
+
+impl Lines {
+    fn of(&self, lane: Lane) -> &Rc<WaitList> {
+        match lane {
+            Lane::Normal => &self.normal,
+            Lane::Urgent => &self.urgent,
+        }
+    }
+
+    /// Those of whom the front goes next.
+    fn first(&self) -> &Rc<WaitList> {
+        if self.urgent.is_empty() {
+            &self.normal
+        } else {
+            &self.urgent
+        }
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.normal.is_empty() && self.urgent.is_empty()
+    }
+
+    fn len(&self) -> usize {
+        self.normal.len() + self.urgent.len()
+    }
+
+    fn may_pass(&self, lane: Lane, ticket: Option<Ticket>) -> bool {
+        let is_first = lane == Lane::Urgent || self.urgent.is_empty();
+        is_first && self.of(lane).may_pass(ticket)
+    }
 }
 
 struct Choked {
@@ -77,8 +121,8 @@ pub struct Admission {
 #[derive(Clone, Copy, Debug)]
 struct Held {
     ticket: Ticket,
-    /// The resident the message is for.
-    generation: u64,
+    /// What the message is for.
+    target: Target,
     /// The sending shard.
     shard: ShardNumber,
     peer: ShardId,
@@ -124,10 +168,10 @@ impl Link {
             producer: None,
             spill: VecDeque::new(),
             touched: false,
-            sent_in_turn: 0,
+            sent_in_turn: [0; Lane::COUNT],
             unannounced: false,
             announced_early: false,
-            waiting: Rc::default(),
+            waiting: Lines::default(),
             choked: BTreeMap::new(),
             tickets: 0,
         }
@@ -197,9 +241,15 @@ impl Link {
 
     /// As [`Link::push`], within the turn's share.
     #[inline]
-    fn push_message<T: Record>(&mut self, shard: &Shard, build: impl FnOnce() -> T) -> bool {
-        let pushed = self.sent_in_turn < MESSAGES_PER_TURN && self.push(shard, build);
-        self.sent_in_turn += usize::from(pushed);
+    fn push_message<T: Record>(
+        &mut self,
+        shard: &Shard,
+        lane: Lane,
+        build: impl FnOnce() -> T,
+    ) -> bool {
+        let sent = self.sent_in_turn[lane.index()];
+        let pushed = sent < MESSAGES_PER_TURN && self.push(shard, build);
+        self.sent_in_turn[lane.index()] = sent + usize::from(pushed);
         pushed
     }
 
@@ -213,13 +263,13 @@ impl Link {
         Ticket::new(self.tickets)
     }
 
-    fn may_pass(&self, generation: u64, admission: &Admission) -> bool {
-        if let Some(choked) = self.choked.get(&generation)
+    fn may_pass(&self, target: Target, admission: &Admission) -> bool {
+        if let Some(choked) = self.choked.get(&target)
             && (choked.paused || !choked.waiting.may_pass(admission.resident_ticket()))
         {
             return false;
         }
-        self.waiting.may_pass(admission.link_ticket())
+        self.waiting.may_pass(target.1, admission.link_ticket())
     }
 }
 
@@ -239,21 +289,27 @@ impl Shard {
     pub(crate) fn try_send_record<T: Record>(
         &self,
         peer: ShardId,
-        generation: u64,
+        target: Target,
         build: impl FnOnce() -> T,
     ) -> bool {
         let mut link = self.link(peer).borrow_mut();
         // The two looks that decide almost every send: nobody is choked, nobody waits.
         let open = link.choked.is_empty() && link.waiting.is_empty();
-        let may_pass = open || link.may_pass(generation, &Admission::default());
-        may_pass && link.push_message(self, build)
+        let may_pass = open || link.may_pass(target, &Admission::default());
+        may_pass && link.push_message(self, target.1, build)
+    }
+
+    /// Whether a lane of a resident of the peer wants a pause.
+    pub(crate) fn is_choked(&self, peer: ShardId, target: Target) -> bool {
+        let link = self.link(peer).borrow();
+        link.choked.get(&target).is_some_and(|choked| choked.paused)
     }
 
     /// Sends when it is this sender's turn and there is room; until then holds its places.
     pub(crate) fn poll_send_record<T: Record>(
         &self,
         peer: ShardId,
-        generation: u64,
+        target: Target,
         admission: &mut Admission,
         cx: &Context<'_>,
         build: impl FnOnce() -> T,
@@ -266,20 +322,20 @@ impl Shard {
             super::resident::leave(admission);
         }
         let mut link = self.link(peer).borrow_mut();
-        if link.may_pass(generation, admission) && link.push_message(self, build) {
+        if link.may_pass(target, admission) && link.push_message(self, target.1, build) {
             drop(link);
             self.leave_places(admission);
             return Poll::Ready(());
         }
         let mut held = admission.held.unwrap_or_else(|| Held {
             ticket: link.next_ticket(),
-            generation,
+            target,
             shard: self.number(),
             peer,
             in_link: false,
             in_resident: false,
         });
-        if let Some(choked) = link.choked.get(&generation) {
+        if let Some(choked) = link.choked.get(&target) {
             choked.waiting.hold(held.ticket, cx.waker());
             held.in_resident = true;
             if choked.paused || !choked.waiting.may_pass(Some(held.ticket)) {
@@ -290,7 +346,7 @@ impl Shard {
                 return Poll::Pending;
             }
         }
-        link.waiting.hold(held.ticket, cx.waker());
+        link.waiting.of(target.1).hold(held.ticket, cx.waker());
         held.in_link = true;
         admission.held = Some(held);
         // The ring is flushed at the end of the turn, and whoever waits at the front is woken when it has room.
@@ -306,10 +362,10 @@ impl Shard {
         if let Some(held) = admission.held.filter(|held| held.in_resident) {
             let mut link = self.link(held.peer).borrow_mut();
             let mut next = None;
-            if let Some(choked) = link.choked.get(&held.generation) {
+            if let Some(choked) = link.choked.get(&held.target) {
                 choked.waiting.leave(held.ticket);
                 if choked.waiting.is_empty() && !choked.paused {
-                    link.choked.remove(&held.generation);
+                    link.choked.remove(&held.target);
                 } else if !choked.paused {
                     next = Some(choked.waiting.clone());
                 }
@@ -326,9 +382,12 @@ impl Shard {
     fn leave_link(&self, admission: &mut Admission) {
         if let Some(held) = admission.held.as_mut().filter(|held| held.in_link) {
             held.in_link = false;
-            let waiting = self.link(held.peer).borrow().waiting.clone();
-            waiting.leave(held.ticket);
-            waiting.wake_front();
+            let link = self.link(held.peer).borrow();
+            let left = link.waiting.of(held.target.1).clone();
+            drop(link);
+            left.leave(held.ticket);
+            let first = self.link(held.peer).borrow().waiting.first().clone();
+            first.wake_front();
         }
     }
 
@@ -354,7 +413,7 @@ impl Shard {
     pub(crate) fn publish_link(&self, peer: ShardId) -> bool {
         let mut link = self.link(peer).borrow_mut();
         link.touched = false;
-        link.sent_in_turn = 0;
+        link.sent_in_turn = [0; Lane::COUNT];
         link.announced_early = false;
         let Link {
             producer,
@@ -378,7 +437,7 @@ impl Shard {
             }
             // The reader made room just now: what was spilled takes it.
         };
-        let waiting = has_room.then(|| waiting.clone());
+        let waiting = has_room.then(|| waiting.first().clone());
         link.touched = wanting;
         drop(link);
         if news {
@@ -401,9 +460,9 @@ fn flush_spill(spill: &mut VecDeque<Box<dyn Spilled>>, producer: &mut Producer) 
     }
 }
 
-/// A resident wants no more messages from the sending shard for now, or wants them again.
+/// A lane of a resident wants no more messages from the sending shard for now, or wants them again.
 pub(crate) struct Choke {
-    pub(crate) generation: u64,
+    pub(crate) target: Target,
     pub(crate) pause: Pause,
 }
 
@@ -420,7 +479,7 @@ impl Record for Choke {
         let mut link = shard.link(from).borrow_mut();
         let waiting = match self.pause {
             Pause::Begin => {
-                let choked = link.choked.entry(self.generation);
+                let choked = link.choked.entry(self.target);
                 choked
                     .or_insert_with(|| Choked {
                         paused: true,
@@ -430,18 +489,18 @@ impl Record for Choke {
                 None
             }
             Pause::End => {
-                let waiting = link.choked.get_mut(&self.generation).map(|choked| {
+                let waiting = link.choked.get_mut(&self.target).map(|choked| {
                     choked.paused = false;
                     choked.waiting.clone()
                 });
                 if waiting.as_ref().is_some_and(|waiting| waiting.is_empty()) {
-                    link.choked.remove(&self.generation);
+                    link.choked.remove(&self.target);
                 }
                 waiting
             }
             Pause::Gone => link
                 .choked
-                .remove(&self.generation)
+                .remove(&self.target)
                 .map(|choked| choked.waiting),
         };
         drop(link);

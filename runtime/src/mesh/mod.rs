@@ -11,6 +11,7 @@
 //! * [`at_once`]: the same for an asker that is still on the stack.
 //! * [`link`]: the sending side of a pair: ring, what did not fit, who waits, which residents are choked.
 //! * [`block`]: memory for records that are too large for the ring.
+//! * [`lane`]: urgent messages, and all others.
 //! * [`record`]: how a typed value gets into a ring and out again.
 //! * [`cross`]: the proof, made at compile time, that a value may change its thread.
 //! * [`wait`]: first come, first served.
@@ -25,6 +26,7 @@ pub(crate) mod at_once;
 pub(crate) mod block;
 pub(crate) mod cross;
 mod homeward;
+pub(crate) mod lane;
 pub(crate) mod link;
 pub(crate) mod record;
 pub(crate) mod reply;
@@ -36,6 +38,7 @@ pub(crate) mod wait;
 
 pub use at_once::answer_at_once;
 pub use cross::{Cross, CrossShard};
+pub use lane::Lane;
 pub use link::{Admission, Refusal};
 pub use reply::{
     AskId, AskNote, Due, OutsideReply, ReplyKey, ReplySlot, Unanswered, open, open_outside,

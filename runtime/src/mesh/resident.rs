@@ -22,7 +22,8 @@ use std::ptr::NonNull;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use super::link::{Admission, Choke, Pause, Refusal};
+use super::lane::Lane;
+use super::link::{Admission, Choke, Pause, Refusal, Target};
 use super::record::Record;
 use crate::shard::{Shard, ShardId, ShardNumber, context, registry};
 
@@ -72,45 +73,39 @@ impl Origin {
         matches!(self, Self::Peer(_)) && context::with(Shard::may_work_on_arrival) == Some(true)
     }
 
-    /// Asks the sending shard to hold further messages back until [`Origin::unchoke`].
-    pub fn choke<R: Resident>(self, resident: ResidentId<R>) {
-        self.post(resident, Pause::Begin);
+    /// Asks the sending shard to hold further messages of a lane back until [`Origin::unchoke`].
+    pub fn choke<R: Resident>(self, resident: ResidentId<R>, lane: Lane) {
+        self.post(resident, lane, Pause::Begin);
     }
 
     /// Lets the sending shard go on.
-    pub fn unchoke<R: Resident>(self, resident: ResidentId<R>) {
-        self.post(resident, Pause::End);
+    pub fn unchoke<R: Resident>(self, resident: ResidentId<R>, lane: Lane) {
+        self.post(resident, lane, Pause::End);
     }
 
-    /// Tells the sending shard's waiting senders that the resident is gone.
-    pub fn dismiss<R: Resident>(self, resident: ResidentId<R>) {
-        self.post(resident, Pause::Gone);
+    /// Tells the sending shard's waiting senders of a choked lane that the resident is gone.
+    pub fn dismiss<R: Resident>(self, resident: ResidentId<R>, lane: Lane) {
+        self.post(resident, lane, Pause::Gone);
     }
 
-    /// Asks the sending shard to hold back what belongs to a flow, until [`Origin::unchoke_flow`].
-    pub fn choke_flow(self, flow: Flow) {
-        self.post_pause(flow.0, Pause::Begin);
+    /// Asks the sending shard to hold back what belongs to a lane of a flow, until [`Origin::unchoke_flow`].
+    pub fn choke_flow(self, flow: Flow, lane: Lane) {
+        self.post_pause((flow.0, lane), Pause::Begin);
     }
 
-    /// Lets the sending shard go on with a flow.
-    pub fn unchoke_flow(self, flow: Flow) {
-        self.post_pause(flow.0, Pause::End);
+    /// Lets the sending shard go on with a lane of a flow.
+    pub fn unchoke_flow(self, flow: Flow, lane: Lane) {
+        self.post_pause((flow.0, lane), Pause::End);
     }
 
-    fn post<R: Resident>(self, resident: ResidentId<R>, pause: Pause) {
-        self.post_pause(resident.generation, pause);
+    fn post<R: Resident>(self, resident: ResidentId<R>, lane: Lane, pause: Pause) {
+        self.post_pause((resident.generation, lane), pause);
     }
 
-    fn post_pause(self, flow: u64, pause: Pause) {
+    fn post_pause(self, target: Target, pause: Pause) {
         if let Self::Peer(peer) = self {
             context::with(|shard| {
-                shard.post_record(
-                    peer,
-                    Choke {
-                        generation: flow,
-                        pause,
-                    },
-                );
+                shard.post_record(peer, Choke { target, pause });
             });
         }
     }
@@ -245,18 +240,19 @@ impl<R: Resident> ResidentId<R> {
     /// [`Refusal::Full`] when it would have to wait; [`Refusal::Gone`] when the calling thread is no peer of the
     /// resident's shard. A resident that has ended is found out on arrival only.
     #[inline]
-    pub fn try_send(self, build: impl FnOnce() -> R::Message) -> Result<(), Refusal> {
-        self.try_send_in(Flow(self.generation), build)
+    pub fn try_send(self, lane: Lane, build: impl FnOnce() -> R::Message) -> Result<(), Refusal> {
+        self.try_send_in(Flow(self.generation), lane, build)
     }
 
     /// As [`ResidentId::try_send`], as a part of a flow.
     ///
     /// # Errors
-    /// As [`ResidentId::try_send`]; also full while the flow is choked.
+    /// As [`ResidentId::try_send`]; also full while the lane of the flow is choked.
     #[inline]
     pub fn try_send_in(
         self,
         flow: Flow,
+        lane: Lane,
         build: impl FnOnce() -> R::Message,
     ) -> Result<(), Refusal> {
         context::with(|shard| {
@@ -267,7 +263,7 @@ impl<R: Resident> ResidentId<R> {
                 id: self,
                 message: build(),
             };
-            if shard.try_send_record(peer, flow.0, record) {
+            if shard.try_send_record(peer, (flow.0, lane), record) {
                 Ok(())
             } else {
                 Err(Refusal::Full)
@@ -283,6 +279,7 @@ impl<R: Resident> ResidentId<R> {
     /// As [`ResidentId::try_send`]; the message that was got ready then has not been built.
     pub fn try_send_run<S>(
         self,
+        lane: Lane,
         run: &mut S,
         prepare: impl Fn(&mut S) -> bool,
         build: impl Fn(&mut S) -> R::Message,
@@ -296,7 +293,7 @@ impl<R: Resident> ResidentId<R> {
                     id: self,
                     message: build(run),
                 };
-                if !shard.try_send_record(peer, self.generation, record) {
+                if !shard.try_send_record(peer, (self.generation, lane), record) {
                     return Err(Refusal::Full);
                 }
             }
@@ -309,17 +306,19 @@ impl<R: Resident> ResidentId<R> {
     /// given to [`leave`] if the send is given up.
     pub fn poll_send(
         self,
+        lane: Lane,
         admission: &mut Admission,
         cx: &Context<'_>,
         build: impl FnOnce() -> R::Message,
     ) -> Poll<Result<(), Refusal>> {
-        self.poll_send_in(Flow(self.generation), admission, cx, build)
+        self.poll_send_in(Flow(self.generation), lane, admission, cx, build)
     }
 
     /// As [`ResidentId::poll_send`], as a part of a flow: the same one at every poll.
     pub fn poll_send_in(
         self,
         flow: Flow,
+        lane: Lane,
         admission: &mut Admission,
         cx: &Context<'_>,
         build: impl FnOnce() -> R::Message,
@@ -333,10 +332,27 @@ impl<R: Resident> ResidentId<R> {
                 message: build(),
             };
             shard
-                .poll_send_record(peer, flow.0, admission, cx, record)
+                .poll_send_record(peer, (flow.0, lane), admission, cx, record)
                 .map(Ok)
         })
         .unwrap_or(Poll::Ready(Err(Refusal::Gone)))
+    }
+
+    /// Whether the calling shard holds messages of this lane back because the resident, on another shard, asked for it.
+    #[must_use]
+    pub fn is_choked(self, lane: Lane) -> bool {
+        self.is_choked_in(Flow(self.generation), lane)
+    }
+
+    /// As [`ResidentId::is_choked`], for a flow.
+    #[must_use]
+    pub fn is_choked_in(self, flow: Flow, lane: Lane) -> bool {
+        context::with(|shard| {
+            let peer = shard.team().place(self.shard)?;
+            Some(shard.is_choked(peer, (flow.0, lane)))
+        })
+        .flatten()
+            == Some(true)
     }
 
     /// Sends a message that must not wait, from any thread. It keeps its place behind what the calling shard has sent

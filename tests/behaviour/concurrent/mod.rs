@@ -1,5 +1,7 @@
 //! Concurrent messages: readers run side by side, a writer alone, and nothing that was promised is given up for it.
 
+mod next;
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;

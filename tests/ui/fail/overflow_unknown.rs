@@ -4,8 +4,15 @@ use greenroom::prelude::*;
 
 struct Counter;
 
-#[actor(mailbox = unbounded)]
+#[actor(overflow = drop_oldset)]
 impl Counter {
+    pub fn valid(&self) {}
+}
+
+struct Other;
+
+#[actor(overflow = panic)]
+impl Other {
     pub fn valid(&self) {}
 }
 
