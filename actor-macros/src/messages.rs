@@ -106,8 +106,7 @@ pub(crate) const TWO_ROLES: &str =
 pub(crate) const SKIP_ARGUMENTS: &str = "`#[skip]` takes no arguments";
 pub(crate) const ON_WITHOUT_EVENT: &str =
     "`#[on(..)]` names one event, such as `#[on(started)]` or `#[on(stopping)]`";
-pub(crate) const MESSAGE_FORM: &str =
-    "write `#[message]`, or `#[message(..)]` with options: boxed, concurrent, local, plain, \
+pub(crate) const MESSAGE_FORM: &str = "write `#[message]`, or `#[message(..)]` with options: boxed, concurrent, local, plain, \
      result, urgent";
 pub(crate) const PLAIN_AND_RESULT: &str = "`plain` and `result` exclude each other: a reply is \
      either flattened into the caller's `Result` or left as it is";

@@ -3,7 +3,7 @@
 use crate::address::FromPort;
 use crate::context::Ctx;
 use crate::error::StartFailure;
-use crate::life::{ChildExit, Down, ReadingPhase, ToldError};
+use crate::life::{ChildExit, Down, ReadingPhase, Share, ToldError};
 use crate::mailbox::Mailbox;
 use crate::reply::Carried;
 use crate::way::Way;
@@ -79,8 +79,9 @@ pub trait Actor: Sized + 'static {
     fn overlap(
         mailbox: &Mailbox<Self>,
         message: Self::LocalMsg,
+        share: &mut Share,
     ) -> Result<impl Future<Output = ReadingPhase>, Self::LocalMsg> {
-        let _ = mailbox;
+        let _ = (mailbox, share);
         Err::<std::future::Ready<ReadingPhase>, _>(message)
     }
 

@@ -43,7 +43,7 @@ mod given {
 
     pub use crate::address::Remote;
     pub use crate::call::{DynCall, message_fits};
-    pub use crate::life::{Concurrent, ReadingPhase, overlap};
+    pub use crate::life::{Concurrent, ReadingPhase, Share, overlap};
 }
 
 /// Stands in the type of a call that is never made: its message broke a rule, which was reported.

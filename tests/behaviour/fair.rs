@@ -1,8 +1,8 @@
 //! Nothing on a shard starves anything else on it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use greenroom::prelude::*;
 use greenroom::runtime::time::sleep;
@@ -120,4 +120,65 @@ fn a_sender_whose_messages_always_find_room_starves_nobody() {
         check_others_go_on(system, &enough);
         system.block_on(sender).unwrap();
     });
+}
+
+/// Takes its time without waiting for anything.
+struct Plodder {
+    handled: Arc<AtomicUsize>,
+}
+
+#[actor]
+impl Plodder {
+    pub(crate) fn plod(&mut self) {
+        self.take_time();
+    }
+
+    #[message(concurrent)]
+    pub(crate) async fn plod_beside_others(&self) {
+        self.take_time();
+    }
+
+    fn take_time(&self) {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(1) {
+            std::hint::spin_loop();
+        }
+        self.handled.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn an_actor_whose_handlers_are_long_gives_way_after_each_of_them() {
+    on_shards(&[1], |system| {
+        for concurrent in [false, true] {
+            let most = most_in_a_row(system, concurrent);
+            assert!(most <= 2, "{most} messages were handled in a row");
+        }
+    });
+}
+
+/// How many long messages an actor handles before another task has its turn.
+fn most_in_a_row(system: &System, concurrent: bool) -> usize {
+    system.run_on(0, move || async move {
+        let handled = Arc::new(AtomicUsize::new(0));
+        let plodder = greenroom::spawn(Plodder {
+            handled: handled.clone(),
+        });
+        for _ in 0..40 {
+            let told = if concurrent {
+                plodder.plod_beside_others().try_tell()
+            } else {
+                plodder.plod().try_tell()
+            };
+            told.unwrap();
+        }
+        let (mut most, mut last) = (0, 0);
+        while last < 40 {
+            yield_now().await;
+            let now = handled.load(Ordering::Relaxed);
+            most = most.max(now - last);
+            last = now;
+        }
+        most
+    })
 }

@@ -24,11 +24,12 @@ pub(super) fn overlap(actor: &ActorDef) -> Option<TokenStream> {
         fn overlap(
             mailbox: &__rt::Mailbox<Self>,
             msg: Self::LocalMsg,
+            share: &mut __rt::Share,
         ) -> __rt::Result<
             impl __rt::Future<Output = __rt::ReadingPhase>,
             Self::LocalMsg,
         > {
-            __rt::overlap(mailbox, msg)
+            __rt::overlap(mailbox, msg, share)
         }
     })
 }

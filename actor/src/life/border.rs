@@ -30,6 +30,8 @@ pub(super) struct Caught<'a, A: Actor, F> {
     served: Serving,
     // Dropped before the future, which is behind a reference, if this is cancelled while it waits.
     interrupted: Interrupted,
+    /// Whether it was pending, and so is polled in another activation than it began in.
+    has_waited: bool,
 }
 
 impl<'a, A: Actor, F> Caught<'a, A, F> {
@@ -48,7 +50,12 @@ impl<'a, A: Actor, F> Caught<'a, A, F> {
             future,
             served,
             interrupted: Interrupted { armed: true },
+            has_waited: false,
         }
+    }
+
+    pub(super) fn has_waited(&self) -> bool {
+        self.has_waited
     }
 }
 
@@ -70,6 +77,7 @@ impl<A: Actor, F: Future> Future for Caught<'_, A, F> {
         };
         let output = match polled {
             Ok(Poll::Pending) => {
+                this.has_waited = true;
                 this.mailbox.note_wait(cx);
                 this.mailbox.waits_on(handling::last_wait(), cx.waker());
                 return Poll::Pending;

@@ -21,20 +21,19 @@
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use greenroom_runtime::yield_now;
 
 use super::border::{Cause, Interrupted, Serving, contain};
+use super::share::Share;
 use super::summons::Summons;
 use crate::actor::Actor;
 use crate::context::Ctx;
 use crate::fate::{self, Fate};
 use crate::mailbox::{Mailbox, Next};
-
-/// Readers started in one activation before other tasks of the shard have their turn.
-const STARTS_PER_ACTIVATION: usize = 64;
 
 /// An actor some of whose messages are concurrent.
 pub trait Concurrent: Actor {
@@ -70,28 +69,36 @@ impl ReadingPhase {
 pub fn overlap<A: Concurrent>(
     mailbox: &Mailbox<A>,
     message: A::LocalMsg,
+    share: &mut Share,
 ) -> Result<impl Future<Output = ReadingPhase>, A::LocalMsg> {
     if A::is_concurrent(&message) {
-        Ok(reading_phase(mailbox, message))
+        Ok(reading_phase(mailbox, message, share))
     } else {
         Err(message)
     }
 }
 
 /// Handles concurrent messages side by side, until none is left. What the actor is summoned for waits like a writer.
-async fn reading_phase<A: Concurrent>(mailbox: &Mailbox<A>, first: A::LocalMsg) -> ReadingPhase {
+async fn reading_phase<A: Concurrent>(
+    mailbox: &Mailbox<A>,
+    first: A::LocalMsg,
+    share: &mut Share,
+) -> ReadingPhase {
     let mut readers = Readers {
         interrupted: Interrupted { armed: true },
         running: FuturesUnordered::new(),
     };
     readers.running.push(begin(mailbox, first));
+    let mut has_waited = false;
     let outcome = poll_fn(|cx| {
         mailbox.go_on_reading(cx.waker());
         let summonses = mailbox.summonses();
         if summonses.has(Summons::Cut) {
             return Poll::Ready(Err(Cause::Cut));
         }
-        let mut starts = STARTS_PER_ACTIVATION;
+        if std::mem::replace(&mut has_waited, true) {
+            share.renew();
+        }
         loop {
             while let Poll::Ready(Some(ended)) = readers.running.poll_next_unpin(cx) {
                 if ended.is_err() {
@@ -104,19 +111,17 @@ async fn reading_phase<A: Concurrent>(mailbox: &Mailbox<A>, first: A::LocalMsg) 
             }
             // Whether there is a next letter, once that was looked at.
             let mut has_next = None;
-            if starts == 0 {
-                cx.waker().wake_by_ref();
-            } else if summonses.are_none() && readers.running.len() < A::CONCURRENT {
+            if summonses.are_none() && readers.running.len() < A::CONCURRENT {
+                if !share.take() {
+                    // Other tasks of the shard have their turn before the next reader.
+                    return pin!(yield_now()).poll(cx).map(Ok);
+                }
                 match mailbox.pop_if(A::is_concurrent) {
                     Next::Message(message) => {
-                        starts -= 1;
                         readers.running.push(begin(mailbox, message));
                         continue;
                     }
-                    Next::Skipped => {
-                        starts -= 1;
-                        continue;
-                    }
+                    Next::Skipped => continue,
                     Next::Other => has_next = Some(true),
                     Next::Empty => has_next = Some(false),
                 }

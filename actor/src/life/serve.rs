@@ -6,15 +6,13 @@ use std::pin::pin;
 use super::bonds::Event;
 use super::border::{Caught, Cause, Serving};
 use super::exit::ExitReason;
+use super::share::Share;
 use super::summons::Summons;
 use crate::actor::Actor;
 use crate::context::Ctx;
 use crate::errand::Brought;
 use crate::fate;
 use crate::mailbox::{Letter, Mailbox};
-
-/// Messages handled in one activation before other tasks of the shard have their turn.
-const MESSAGES_PER_ACTIVATION: usize = 64;
 
 /// What ended a stretch of synchronous messages.
 enum Served<A: Actor> {
@@ -42,32 +40,39 @@ pub(super) enum Ended {
 #[expect(clippy::await_holding_refcell_ref, reason = "see `Mailbox::state`")]
 pub(super) async fn serve_all<A: Actor>(mailbox: &Mailbox<A>) -> Ended {
     // Counts asynchronous messages too: their handlers need not wait for anything.
-    let mut share = MESSAGES_PER_ACTIVATION;
+    let mut share = Share::new();
     loop {
         // One unwind border for a whole stretch: a panic ends the actor anyway.
         let served = catch_unwind(AssertUnwindSafe(|| serve_now(mailbox, &mut share)));
         match served {
             Ok(Served::Empty) => {
                 mailbox.filled().await;
-                share = MESSAGES_PER_ACTIVATION;
+                share.renew();
             }
             Ok(Served::Share) => {
                 greenroom_runtime::yield_now().await;
                 mailbox.ripen_errands();
-                share = MESSAGES_PER_ACTIVATION;
+                share.renew();
             }
             Ok(Served::Awaits(message)) => {
                 mailbox.begin_handling(A::method(&message));
                 let served = Serving::of(A::reply_of(&message));
-                let cause = match A::overlap(mailbox, message) {
+                let mut has_waited = false;
+                let cause = match A::overlap(mailbox, message, &mut share) {
                     Ok(readers) => readers.await.into_cause(),
                     Err(message) => {
                         let mut state = mailbox.state();
                         let mut ctx = Ctx::new(mailbox.id());
                         let handler = pin!(state.dispatch(message, &mut ctx));
-                        Caught::serving(served, mailbox, handler).await.err()
+                        let mut caught = Caught::serving(served, mailbox, handler);
+                        let cause = (&mut caught).await.err();
+                        has_waited = caught.has_waited();
+                        cause
                     }
                 };
+                if has_waited {
+                    share.renew();
+                }
                 mailbox.end_handling();
                 if let Some(cause) = cause {
                     fail(mailbox, cause);
@@ -86,14 +91,13 @@ pub(super) async fn serve_all<A: Actor>(mailbox: &Mailbox<A>) -> Ended {
     }
 }
 
-fn serve_now<A: Actor>(mailbox: &Mailbox<A>, share: &mut usize) -> Served<A> {
+fn serve_now<A: Actor>(mailbox: &Mailbox<A>, share: &mut Share) -> Served<A> {
     let mut actor = mailbox.state();
     let mut ctx = Ctx::new(mailbox.id());
-    while *share > 0 {
+    while share.take() {
         if !mailbox.summonses().are_none() {
             return Served::Summoned;
         }
-        *share -= 1;
         match mailbox.pop() {
             None => return Served::Empty,
             Some(Letter::Stop) => return Served::Stop,
