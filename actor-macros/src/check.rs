@@ -8,7 +8,7 @@ use syn::punctuated::Punctuated;
 use syn::{GenericParam, Generics, ReceiverKind, Safety, Token, Type};
 
 use crate::errors::Errors;
-use crate::model::{ActorDef, Hook, Method, Param, ParamKind};
+use crate::model::{ActorDef, BatchItem, Hook, Method, Param, ParamKind};
 use crate::roles::{Event, Flatten};
 use crate::types::{self, Obstacle};
 use crate::{attrs, hygiene, messages};
@@ -94,11 +94,43 @@ pub(crate) fn message_handler(method: &Method<'_>, errors: &mut Errors) {
     has_something_to_box(method, errors);
     converts_arguments_only(method, errors);
     context_at_most_once(method, errors);
+    takes_one_batch(method, errors);
     for param in &method.params {
         no_cfg_on_parameter(param, errors);
-        if matches!(param.kind, ParamKind::Argument) {
-            argument_is_owned(method, param, errors);
+        match param.kind {
+            ParamKind::Argument => argument_is_owned(method, &param.typed.ty, errors),
+            ParamKind::Batch(item) => {
+                for argument in BatchItem::of(item).arguments {
+                    argument_is_owned(method, argument, errors);
+                }
+            }
+            ParamKind::Context | ParamKind::Reply(_) => {}
         }
+    }
+}
+
+/// A batch is all that its handler takes, and is handled like any exclusive message.
+fn takes_one_batch(method: &Method<'_>, errors: &mut Errors) {
+    if method.options.batch.is_none() {
+        return;
+    }
+    if method.options.is_boxed || method.options.is_concurrent {
+        errors.on(&method.sig.ident, messages::BATCH_AND_OTHERS);
+    }
+    let mut is_given = false;
+    for param in &method.params {
+        match param.kind {
+            ParamKind::Context => {}
+            ParamKind::Batch(_) if !is_given => is_given = true,
+            ParamKind::Reply(_) => errors.on(param.typed, messages::BATCH_REPLY),
+            ParamKind::Argument | ParamKind::Batch(_) => {
+                is_given = true;
+                errors.on(param.typed, messages::BATCH_PARAMETER);
+            }
+        }
+    }
+    if !is_given {
+        errors.on(&method.sig.ident, messages::BATCH_PARAMETER);
     }
 }
 
@@ -173,14 +205,17 @@ fn shares_the_actor(method: &Method<'_>, errors: &mut Errors) {
 
 fn has_something_to_box(method: &Method<'_>, errors: &mut Errors) {
     let is_argument = |param: &Param<'_>| matches!(param.kind, ParamKind::Argument);
-    if method.options.is_boxed && !method.params.iter().any(is_argument) {
+    let is_batch = method.options.batch.is_some();
+    if method.options.is_boxed && !is_batch && !method.params.iter().any(is_argument) {
         errors.on(&method.sig.ident, messages::BOXED_WITHOUT_ARGUMENTS);
     }
 }
 
 fn converts_arguments_only(method: &Method<'_>, errors: &mut Errors) {
     for param in &method.params {
-        if let (Some(marker), ParamKind::Context | ParamKind::Reply(_)) = (param.into, param.kind) {
+        if let Some(marker) = param.into
+            && !matches!(param.kind, ParamKind::Argument)
+        {
             errors.on(marker, messages::INTO_NOT_AN_ARGUMENT);
         }
     }
@@ -203,8 +238,7 @@ fn no_cfg_on_parameter(param: &Param<'_>, errors: &mut Errors) {
 }
 
 /// A message outlives the call that sends it.
-fn argument_is_owned(method: &Method<'_>, param: &Param<'_>, errors: &mut Errors) {
-    let ty = &*param.typed.ty;
+fn argument_is_owned(method: &Method<'_>, ty: &Type, errors: &mut Errors) {
     if types::is_spelled(ty, "Ctx") {
         errors.on(ty, messages::CONTEXT_BY_VALUE);
         return;

@@ -106,10 +106,22 @@ pub(crate) const TWO_ROLES: &str =
 pub(crate) const SKIP_ARGUMENTS: &str = "`#[skip]` takes no arguments";
 pub(crate) const ON_WITHOUT_EVENT: &str =
     "`#[on(..)]` names one event, such as `#[on(started)]` or `#[on(stopping)]`";
-pub(crate) const MESSAGE_FORM: &str = "write `#[message]`, or `#[message(..)]` with options: boxed, concurrent, local, plain, \
+pub(crate) const MESSAGE_FORM: &str = "write `#[message]`, or `#[message(..)]` with options: batch, boxed, concurrent, local, plain, \
      result, urgent";
+pub(crate) const BATCH_NOT_A_NUMBER: &str =
+    "`batch` takes the most messages of a batch, two or more: write `batch = 256`";
+pub(crate) const BATCH_AND_OTHERS: &str =
+    "`batch` goes with `local`, `plain`, `result` and `urgent` only";
+pub(crate) const BATCH_PARAMETER: &str = "a `#[message(batch)]` handler takes one `Batch<_>`, and \
+     the context if it likes: write `Batch<T>`, or `Batch<(T, U)>` for calls with several arguments";
+pub(crate) const BATCH_REPLY: &str =
+    "each message of a batch has a reply of its own: write `Batch<(T, Reply<R>)>`";
 pub(crate) const PLAIN_AND_RESULT: &str = "`plain` and `result` exclude each other: a reply is \
      either flattened into the caller's `Result` or left as it is";
+
+pub(crate) fn option_with_value(name: &str) -> String {
+    format!("`{name}` takes no value")
+}
 
 pub(crate) fn unknown_message_option(nearest: Option<&str>, known: &[&str]) -> String {
     let known = known.join(", ");

@@ -47,11 +47,22 @@ pub(crate) struct Message {
     /// Whether the handler may run beside others of its kind.
     pub(crate) is_concurrent: bool,
     pub(crate) is_urgent: bool,
+    /// If the handler takes several at once: how.
+    pub(crate) batch: Option<Batching>,
     /// What the caller passes.
     pub(crate) arguments: Vec<Argument>,
     /// What the handler takes, in its order.
     pub(crate) slots: Vec<Slot>,
     pub(crate) answer: Answer,
+}
+
+/// How a handler takes several messages at once.
+#[derive(Clone, Copy)]
+pub(crate) struct Batching {
+    /// At most so many.
+    pub(crate) max: usize,
+    /// Whether an item of the batch is a tuple, with a part for each argument.
+    pub(crate) is_tuple: bool,
 }
 
 /// One value in a message.
@@ -73,6 +84,8 @@ pub(crate) enum Slot {
     Reply(Place),
     /// What a hook is told.
     News(Place),
+    /// All arguments, and the replies if they are deferred, of several messages.
+    Batch(Place),
 }
 
 /// What the caller gets back.
@@ -140,18 +153,24 @@ pub(crate) enum ParamKind<'a> {
     Context,
     /// `Reply<T>`. Another number of arguments is some other `Reply`, an argument like any.
     Reply(&'a Type),
+    /// `Batch<T>`, in a message that is one.
+    Batch(&'a Type),
 }
 
 impl<'a> Method<'a> {
     /// A method that is a message only because it is visible, if `options` is `None`.
     pub(crate) fn new(item: &'a RawItem, raw: &'a RawFn, options: Option<MessageOptions>) -> Self {
         let kept = item.attrs.iter().filter(|attr| !attr.taken);
+        let mut params = Param::all(raw);
+        if options.is_some_and(|options| options.batch.is_some()) {
+            params.iter_mut().for_each(Param::look_for_batch);
+        }
         Self {
             vis: &raw.vis,
             sig: &raw.sig,
             attrs: kept.map(|raw| &raw.attr).collect(),
             receiver: raw.sig.receiver(),
-            params: Param::all(raw),
+            params,
             hint: match options {
                 Some(_) => "",
                 None => messages::HINT_NOT_A_MESSAGE,
@@ -206,6 +225,7 @@ impl<'a> Method<'a> {
     pub(crate) fn deferred(&self) -> Option<&'a Type> {
         self.params.iter().find_map(|param| match param.kind {
             ParamKind::Reply(ty) => Some(ty),
+            ParamKind::Batch(item) => BatchItem::of(item).reply.map(|(_, ty)| ty),
             _ => None,
         })
     }
@@ -238,6 +258,7 @@ impl<'a> Method<'a> {
     pub(crate) fn to_message(&self, actor: &Type) -> Message {
         let mut arguments = Vec::new();
         let mut slots = Vec::new();
+        let mut is_tuple = false;
         for param in &self.params {
             let place = Place::of(&param.typed.ty);
             slots.push(match param.kind {
@@ -252,6 +273,23 @@ impl<'a> Method<'a> {
                 }
                 ParamKind::Context => Slot::Context(place),
                 ParamKind::Reply(_) => Slot::Reply(place),
+                ParamKind::Batch(item) => {
+                    let item = BatchItem::of(item);
+                    is_tuple = item.is_tuple;
+                    let is_only = item.arguments.len() == 1;
+                    arguments = item
+                        .arguments
+                        .into_iter()
+                        .enumerate()
+                        .map(|(position, ty)| Argument {
+                            name: param.item_name(is_only, position),
+                            ty: NameSelf { actor }.in_type(ty),
+                            place: Place::of(ty),
+                            is_into: false,
+                        })
+                        .collect();
+                    Slot::Batch(place)
+                }
             });
         }
         Message {
@@ -263,6 +301,7 @@ impl<'a> Method<'a> {
             is_boxed: self.options.is_boxed,
             is_concurrent: self.options.is_concurrent,
             is_urgent: self.options.is_urgent,
+            batch: self.options.batch.map(|max| Batching { max, is_tuple }),
             arguments,
             slots,
             answer: self.answer(actor),
@@ -271,12 +310,16 @@ impl<'a> Method<'a> {
 
     /// What is left of a message whose name and reply are in order.
     pub(crate) fn to_refused(&self, actor: &Type) -> RefusedMessage {
-        let is_argument = |param: &&Param<'_>| matches!(param.kind, ParamKind::Argument);
+        let arguments = self.params.iter().map(|param| match param.kind {
+            ParamKind::Argument => 1,
+            ParamKind::Batch(item) => BatchItem::of(item).arguments.len(),
+            ParamKind::Context | ParamKind::Reply(_) => 0,
+        });
         RefusedMessage {
             attrs: self.owned_attrs(),
             vis: self.vis.clone(),
             name: self.sig.ident.clone(),
-            arguments: self.params.iter().filter(is_argument).count(),
+            arguments: arguments.sum(),
             answer: self.answer(actor),
         }
     }
@@ -340,11 +383,61 @@ impl<'a> Param<'a> {
         Some(Self { typed, kind, into })
     }
 
+    /// `Batch<T>` is what its handler takes.
+    fn look_for_batch(&mut self) {
+        if let ParamKind::Argument = self.kind
+            && let Some(segment) = types::last_segment(&self.typed.ty)
+            && segment.ident == "Batch"
+            && let Some(item) = types::only_argument(segment)
+        {
+            self.kind = ParamKind::Batch(item);
+        }
+    }
+
+    /// The name of an argument in a batch.
+    fn item_name(&self, is_only: bool, position: usize) -> Ident {
+        if is_only {
+            self.call_name(position)
+        } else {
+            format_ident!("arg{position}", span = hygiene::generated())
+        }
+    }
+
     /// The parameter's own name, or one by position for a pattern.
     fn call_name(&self, position: usize) -> Ident {
         match &*self.typed.pat {
             Pat::Ident(pat) => pat.ident.clone(),
             _ => format_ident!("arg{position}", span = hygiene::generated()),
+        }
+    }
+}
+
+/// What a batch has for each message: `T`, `(T, U)`, or with a reply `(T, U, Reply<R>)`.
+pub(crate) struct BatchItem<'a> {
+    pub(crate) arguments: Vec<&'a Type>,
+    /// The type of the reply, in its `Reply`.
+    pub(crate) reply: Option<(&'a Type, &'a Type)>,
+    pub(crate) is_tuple: bool,
+}
+
+impl<'a> BatchItem<'a> {
+    pub(crate) fn of(item: &'a Type) -> Self {
+        let bare = types::bare(item);
+        let (mut arguments, is_tuple): (Vec<&Type>, bool) = match bare {
+            Type::Tuple(tuple) => (tuple.elems.iter().collect(), true),
+            _ => (vec![item], false),
+        };
+        let reply = arguments.last().and_then(|last| {
+            let segment = types::last_segment(last).filter(|segment| segment.ident == "Reply")?;
+            Some((*last, types::only_argument(segment)?))
+        });
+        if reply.is_some() {
+            arguments.pop();
+        }
+        Self {
+            arguments,
+            reply,
+            is_tuple,
         }
     }
 }

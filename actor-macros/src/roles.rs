@@ -7,7 +7,7 @@
 use proc_macro2::TokenStream;
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
-use syn::{Attribute, FnArg, Ident, Meta, PatType, Path, Receiver, Token};
+use syn::{Attribute, Expr, ExprLit, FnArg, Ident, Lit, Meta, PatType, Path, Receiver, Token};
 
 use crate::every::{self, Period};
 
@@ -41,6 +41,8 @@ pub(crate) struct MessageOptions {
     pub(crate) is_concurrent: bool,
     /// Takes the lane of urgent messages.
     pub(crate) is_urgent: bool,
+    /// Its handler takes up to so many of them at once.
+    pub(crate) batch: Option<usize>,
     pub(crate) flatten: Flatten,
 }
 
@@ -100,7 +102,18 @@ impl Event {
 }
 
 const MARKERS: &[&str] = &["every", "message", "skip", "on"];
-const MESSAGE_OPTIONS: &[&str] = &["boxed", "concurrent", "local", "plain", "result", "urgent"];
+const MESSAGE_OPTIONS: &[&str] = &[
+    "batch",
+    "boxed",
+    "concurrent",
+    "local",
+    "plain",
+    "result",
+    "urgent",
+];
+
+/// The messages of a batch if nothing is said: as many as an actor handles before others have their turn.
+const BATCH_MAX: usize = 64;
 
 /// The markers on parameters.
 const PARAMETER_MARKERS: &[&str] = &["into"];
@@ -247,19 +260,24 @@ fn message(marker: &Attribute, errors: &mut Errors) -> Role {
     if matches!(marker.meta, Meta::Path(_)) {
         return Role::Message(options);
     }
-    let names = arguments(marker).and_then(|tokens| identifiers.parse2(tokens).ok());
-    let Some(names) = names else {
+    let written = arguments(marker).and_then(|tokens| options_and_values.parse2(tokens).ok());
+    let Some(written) = written else {
         errors.on(marker, messages::MESSAGE_FORM);
         return Role::Message(options);
     };
     let mut given = Vec::new();
-    for name in names {
+    for (name, value) in written {
         let text = name.unraw().to_string();
+        if let Some(value) = value.as_ref().filter(|_| text != "batch") {
+            errors.on(value, messages::option_with_value(&text));
+            continue;
+        }
         if given.contains(&text) {
             errors.on(name, messages::option_given_twice(&text));
             continue;
         }
         match text.as_str() {
+            "batch" => options.batch = Some(batch_max(value.as_ref(), errors)),
             "boxed" => options.is_boxed = true,
             "concurrent" => options.is_concurrent = true,
             "local" => options.is_local = true,
@@ -289,7 +307,31 @@ pub(crate) fn arguments(marker: &Attribute) -> Option<TokenStream> {
     }
 }
 
-fn identifiers(input: ParseStream<'_>) -> syn::Result<Vec<Ident>> {
-    let names = input.parse_terminated(Ident::parse_any, Token![,])?;
-    Ok(names.into_iter().collect())
+/// The most messages of a batch.
+fn batch_max(value: Option<&Expr>, errors: &mut Errors) -> usize {
+    let Some(value) = value else {
+        return BATCH_MAX;
+    };
+    let number = match value {
+        Expr::Lit(ExprLit {
+            lit: Lit::Int(number),
+            ..
+        }) => number.base10_parse().ok(),
+        _ => None,
+    };
+    number.filter(|max| *max > 1).unwrap_or_else(|| {
+        errors.on(value, messages::BATCH_NOT_A_NUMBER);
+        BATCH_MAX
+    })
+}
+
+fn options_and_values(input: ParseStream<'_>) -> syn::Result<Vec<(Ident, Option<Expr>)>> {
+    let one = |input: ParseStream<'_>| {
+        let name = Ident::parse_any(input)?;
+        let equals: Option<Token![=]> = input.parse()?;
+        let value = equals.map(|_| input.parse()).transpose()?;
+        Ok((name, value))
+    };
+    let written = input.parse_terminated(one, Token![,])?;
+    Ok(written.into_iter().collect())
 }

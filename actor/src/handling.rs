@@ -44,6 +44,11 @@ pub(crate) fn serving<R>(ask: Option<AskNote>, poll: impl FnOnce() -> R) -> R {
     poll()
 }
 
+/// The running handler serves several asks, so what it asks is for none of them alone.
+pub(crate) fn serve_several() {
+    SERVED.set(None);
+}
+
 /// When the answer is due that the running handler owes.
 #[inline]
 pub(crate) fn deadline() -> Option<Instant> {

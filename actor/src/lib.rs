@@ -82,8 +82,8 @@ pub mod __rt;
 pub use crate::actor::Actor;
 pub use crate::address::{Addr, Direct, Here, Local, Port, Remote, SameShard};
 pub use crate::bulk::{
-    Asking, Caller, Gather, Recipient, TellEach, TellEachError, TellMany, TellManyError, Telling,
-    tell_many,
+    Asking, Batch, Caller, Gather, Recipient, TellEach, TellEachError, TellMany, TellManyError,
+    Telling, tell_many,
 };
 pub use crate::call::DynCall;
 pub use crate::call::{Ask, Call, Tell};

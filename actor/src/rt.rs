@@ -8,6 +8,9 @@ pub use greenroom_runtime::time::MissedTicks;
 
 pub use crate::actor::{Actor, Overflow};
 pub use crate::address::{FromPort, Port, Refused, SameShard};
+pub use crate::bulk::{
+    Replies, SharedAnswer, answer_all, answer_all_flat, gather, gather_answered,
+};
 pub use crate::call::{Answers, Call, Flat, IsResult, Method, Plain, ReplyMode, Urgent};
 pub use crate::context::Ctx;
 pub use crate::errand::Every;

@@ -2,6 +2,7 @@
 
 mod account;
 mod at_once;
+mod batch;
 mod bound;
 mod bulk;
 mod concurrent;

@@ -175,7 +175,8 @@ fn method(message: &Message, actor: &ActorDef, names: &Names) -> TokenStream {
     let cfg = attrs::for_every_part(&message.attrs);
     let marker = marker(message);
     let name = Literal::string(&message.name.unraw().to_string());
-    let answers_later = (message.is_async || message.answer.is_deferred)
+    let is_later = message.is_async || message.batch.is_some();
+    let answers_later = (is_later || message.answer.is_deferred)
         .then(|| quote_spanned!(hygiene::generated()=> const ANSWERS_AT_ONCE: __rt::bool = false;));
     let ty = &actor.ty;
     let parameters = actor.generics.params.iter();

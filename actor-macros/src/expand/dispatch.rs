@@ -2,8 +2,9 @@
 //!
 //! `dispatch_now` runs a synchronous handler and hands back every other message; `dispatch` runs an
 //! asynchronous one and leaves the rest to `dispatch_now`. So the code of a handler is reached from
-//! one arm only, and an actor without asynchronous handlers never makes a future. Concurrent messages
-//! are in neither: see `concurrent.rs`.
+//! one arm only, and an actor without asynchronous handlers never makes a future. Messages that are
+//! handled in batches count as asynchronous: they wait in the mailbox, where the rest of the batch
+//! is. Concurrent messages are in neither: see `concurrent.rs`.
 //!
 //! Handlers are called as `Self::name(self, ..)`: a method call would prefer a trait method of the
 //! same name that takes `&mut self` to an inherent one that takes `&self`.
@@ -13,8 +14,7 @@ use quote::{ToTokens, format_ident, quote_spanned};
 use syn::Ident;
 use syn::ext::IdentExt;
 
-use super::Names;
-
+use super::{Names, batch};
 use crate::model::{ActorDef, Message, Slot};
 use crate::{attrs, hygiene};
 
@@ -24,7 +24,7 @@ pub(super) fn expand(actor: &ActorDef, names: &Names) -> TokenStream {
         .iter()
         .filter(|message| !message.is_concurrent);
     let (later, now): (Vec<&Message>, Vec<&Message>) =
-        exclusive.partition(|message| message.is_async);
+        exclusive.partition(|message| message.is_async || message.batch.is_some());
     let now = now.into_iter().map(|message| arm(message, names));
     let later = later.into_iter().map(|message| arm(message, names));
     let methods = actor.messages.iter().map(|message| method(message, names));
@@ -65,7 +65,7 @@ pub(super) fn expand(actor: &ActorDef, names: &Names) -> TokenStream {
 /// The name of a message's method.
 fn method(message: &Message, names: &Names) -> TokenStream {
     let cfg = attrs::for_every_part(&message.attrs);
-    let text = Literal::string(&message.name.unraw().to_string());
+    let text = name_of(message);
     let variant = pattern_of_any(message, names);
     quote_spanned!(hygiene::generated()=> #cfg #variant => &#text,)
 }
@@ -76,6 +76,11 @@ pub(super) fn arm(message: &Message, names: &Names) -> TokenStream {
         .map(|position| format_ident!("a{position}", span = hygiene::generated()))
         .collect();
     let pattern = pattern(message, &arguments, names);
+    if let Some(batch) = message.batch {
+        let any = pattern_of_any(message, names);
+        let handled = batch::handled(message, batch, &arguments, &pattern, &any);
+        return quote_spanned!(hygiene::generated()=> #cfg #pattern => { #handled });
+    }
     let unboxed = message
         .is_boxed
         .then(|| quote_spanned!(hygiene::generated()=> let (#(#arguments,)*) = *arguments;));
@@ -115,7 +120,7 @@ fn pattern_with(message: &Message, fields: &TokenStream, names: &Names) -> Token
 }
 
 /// The call of the handler, awaited if it is asynchronous.
-fn call(message: &Message, arguments: &[Ident]) -> TokenStream {
+pub(super) fn call(message: &Message, arguments: &[Ident]) -> TokenStream {
     let handler = super::handler(&message.name);
     let mut fields = arguments.iter().map(|field| unwrapped(message, field));
     let slots = message.slots.iter().map(|slot| match slot {
@@ -127,6 +132,9 @@ fn call(message: &Message, arguments: &[Ident]) -> TokenStream {
             let reply = Ident::new("reply", hygiene::blamed_on(place.first));
             unwrapped(message, &reply)
         }
+        Slot::Batch(place) => {
+            Ident::new("batch", hygiene::blamed_on(place.first)).to_token_stream()
+        }
     });
     let awaited = message
         .is_async
@@ -135,7 +143,7 @@ fn call(message: &Message, arguments: &[Ident]) -> TokenStream {
 }
 
 /// A field of a message that may have crossed shards is wrapped in the proof that it may.
-fn unwrapped(message: &Message, field: &Ident) -> TokenStream {
+pub(super) fn unwrapped(message: &Message, field: &Ident) -> TokenStream {
     if message.is_local {
         return field.to_token_stream();
     }
@@ -151,14 +159,26 @@ fn answered(message: &Message, call: TokenStream) -> TokenStream {
     let reply = unwrapped(message, &generated);
     if answer.is_flat {
         let answer_flat = answer.place.runtime_path(&["answer_flat"]);
-        let name = Literal::string(&message.name.unraw().to_string());
+        let (name, show) = (name_of(message), show());
         quote_spanned! {hygiene::generated()=>
-            #answer_flat(#reply, #call, ctx, #name, |returned| {
-                use __rt::{ShowDisplay as _, ShowNothing as _};
-                (&&__rt::Show(returned)).show()
-            })
+            #answer_flat(#reply, #call, ctx, #name, #show)
         }
     } else {
         quote_spanned!(hygiene::generated()=> __rt::answer(#reply, #call))
+    }
+}
+
+/// The name of a message's method, as callers read it.
+pub(super) fn name_of(message: &Message) -> Literal {
+    Literal::string(&message.name.unraw().to_string())
+}
+
+/// Shows the error of a returned `Result`, if it can be shown.
+pub(super) fn show() -> TokenStream {
+    quote_spanned! {hygiene::generated()=>
+        |returned| {
+            use __rt::{ShowDisplay as _, ShowNothing as _};
+            (&&__rt::Show(returned)).show()
+        }
     }
 }

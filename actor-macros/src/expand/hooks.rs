@@ -71,7 +71,7 @@ fn call(hook: &Hook) -> TokenStream {
         Slot::News(place) => {
             Ident::new("news", hygiene::blamed_on(place.first)).into_token_stream()
         }
-        Slot::Argument | Slot::Reply(_) => TokenStream::new(),
+        Slot::Argument | Slot::Reply(_) | Slot::Batch(_) => TokenStream::new(),
     });
     let awaited = hook
         .is_async

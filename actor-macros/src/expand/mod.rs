@@ -9,12 +9,14 @@
 //! * `size.rs`: the limit on the size of a message;
 //! * `dispatch.rs`: from a variant to the handler;
 //! * `replies.rs`: from a variant to the reply in it;
+//! * `batch.rs`: the same for messages that are handled several at once;
 //! * `concurrent.rs`: the same for messages that are handled side by side;
 //! * `hooks.rs`: from the events of an actor's life to its hooks;
 //! * `timers.rs`: what an actor sends to itself again and again;
 //! * `api.rs`: the calls as a trait, for who asks for one. The trait itself stands beside the constant.
 
 mod api;
+mod batch;
 mod client;
 mod concurrent;
 mod dispatch;

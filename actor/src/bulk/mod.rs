@@ -3,16 +3,21 @@
 //! Nothing here has a way of its own into a mailbox. What is sent in bulk is sent as single messages are, with the same
 //! order, bound and accounting; what is saved is what they would do over and over.
 //!
+//! * `batch`: several messages to one handler, which runs once for all of them.
 //! * `tell_many`: a run of calls, told one after the other with one look-up for those to the same address.
 //! * `gather`: several futures driven together, for the calls of a [`crate::Sharded`].
 //! * `recipient`, `caller`: an address and a method behind a type that names only what is sent.
 
+mod batch;
 mod caller;
 mod gather;
 mod recipient;
 mod tell_many;
 mod way;
 
+pub use self::batch::{
+    Batch, Replies, SharedAnswer, answer_all, answer_all_flat, gather, gather_answered,
+};
 pub use self::caller::{Asking, Caller};
 pub use self::gather::{Gather, TellEach, TellEachError};
 pub use self::recipient::{Recipient, Telling};

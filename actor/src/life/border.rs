@@ -100,7 +100,8 @@ type Polled<T> = std::thread::Result<Poll<T>>;
 impl<A: Actor, F: Future> Caught<'_, A, F> {
     #[inline]
     fn run(&mut self, cx: &mut Context<'_>) -> Polled<F::Output> {
-        let (mailbox, served) = (self.mailbox, self.served.ask);
+        let mailbox = self.mailbox;
+        let served = self.served.ask.filter(|_| !mailbox.has_beside());
         let poll = || catch_unwind(AssertUnwindSafe(|| self.future.as_mut().poll(cx)));
         mailbox.while_handling(|| handling::serving(served, poll))
     }

@@ -70,10 +70,12 @@ pub(super) async fn serve_all<A: Actor>(mailbox: &Mailbox<A>) -> Ended {
                         cause
                     }
                 };
+                let beside = mailbox.end_handling();
                 if has_waited {
                     share.renew();
+                } else {
+                    share.charge(beside);
                 }
-                mailbox.end_handling();
                 if let Some(cause) = cause {
                     fail(mailbox, cause);
                 }

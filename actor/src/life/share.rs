@@ -64,6 +64,14 @@ impl Share {
         true
     }
 
+    /// Takes the shares of messages that were handled together with another one.
+    #[inline]
+    pub(super) fn charge(&mut self, messages: u32) {
+        let ahead = self.ahead.min(messages);
+        self.ahead -= ahead;
+        self.later = self.later.saturating_sub(messages - ahead);
+    }
+
     /// Plans the messages up to the next look.
     fn plan(&mut self) {
         self.ahead = self.pace.min(self.later);
@@ -146,6 +154,26 @@ mod tests {
             let slow = activations(share, micros(300));
             assert_eq!(slow[0].0, 32, "nobody looks before");
             assert!(slow[1].0 <= 16 && slow[5].0 <= 2, "{slow:?}");
+        });
+    }
+
+    #[test]
+    fn messages_that_are_handled_together_use_up_the_share_of_each() {
+        on_a_shard(|| {
+            let mut share = Share::new();
+            for (beside, alone) in [(0, 63), (1, 62), (62, 1), (63, 0), (64, 0), (u32::MAX, 0)] {
+                for pace in [1, PACE_MAX] {
+                    share.pace = pace;
+                    share.renew();
+                    assert!(share.take());
+                    share.charge(beside);
+                    let rest = (0..100).take_while(|_| {
+                        share.since = None; // No time passes.
+                        share.take()
+                    });
+                    assert_eq!(rest.count(), alone, "{beside} besides at pace {pace}");
+                }
+            }
         });
     }
 

@@ -110,8 +110,14 @@ impl<A: Actor> Mailbox<A> {
         self.waits_since_ms.set(0);
     }
 
-    pub(crate) fn end_handling(&self) {
+    /// Returns how many messages it had besides its own.
+    pub(crate) fn end_handling(&self) -> u32 {
         self.handling.set(None);
+        let beside = self.beside.take();
+        if beside != 0 {
+            self.forget_owed();
+        }
+        beside
     }
 
     /// What is being polled waits. Whoever summons the actor has to wake it, and if it is to stop, time runs.

@@ -39,6 +39,7 @@
 
 mod admission;
 mod at_once;
+mod batch;
 mod belongings;
 mod control;
 mod deliver;
@@ -200,6 +201,8 @@ pub struct Mailbox<A: Actor> {
     handling: Cell<Option<&'static &'static str>>,
     /// When that handler first had to wait, in milliseconds of its shard; zero if it did not have to.
     waits_since_ms: Cell<u32>,
+    /// How many messages that handler has besides the one it began with.
+    beside: Cell<u32>,
     /// The actor's task, once it was polled.
     waker: OnceCell<Waker>,
     /// For `kill`; taken out when the actor ends.
@@ -224,6 +227,8 @@ struct Rare<A: Actor> {
     given_up: RefCell<BTreeSet<AskId>>,
     /// Who asks what the handler waits for.
     probes: RefCell<waits::Probes>,
+    /// Asks of the messages that the handler has besides its own.
+    owed: RefCell<Vec<AskId>>,
     belongings: belongings::Belongings,
     /// What its messages from other shards are a part of, if they come by the key of the actor.
     flow: Cell<Option<Flow>>,
@@ -240,6 +245,7 @@ impl<A: Actor> Default for Rare<A> {
             lines: Default::default(),
             given_up: RefCell::default(),
             probes: RefCell::default(),
+            owed: RefCell::default(),
             belongings: belongings::Belongings::default(),
             flow: Cell::default(),
             cause: Cell::default(),
@@ -282,6 +288,7 @@ impl<A: Actor> Mailbox<A> {
             key: Cell::new(0),
             handling: Cell::new(None),
             waits_since_ms: Cell::new(0),
+            beside: Cell::new(0),
             waker: OnceCell::new(),
             task: Cell::new(None),
             id: OnceCell::new(),

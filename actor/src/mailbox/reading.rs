@@ -1,4 +1,4 @@
-//! What a reading phase wants of its mailbox; see `life/readers.rs`.
+//! What handlers that go together want of their mailbox: a reading phase, see `life/readers.rs`, and a batch.
 
 use std::cell::Ref;
 use std::task::Waker;
@@ -6,7 +6,7 @@ use std::task::Waker;
 use super::{Activity, Letter, Mailbox};
 use crate::actor::Actor;
 
-/// The next letter, seen from a reading phase.
+/// The next letter, seen from what it may go together with.
 pub(crate) enum Next<A: Actor> {
     /// It may be handled now, and is not in the mailbox any more.
     Message(A::LocalMsg),

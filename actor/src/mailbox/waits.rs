@@ -109,7 +109,11 @@ impl<A: Actor> Mailbox<A> {
     /// Whether what somebody waits for cannot come while the handler waits.
     fn holds_up(&self, edge: Edge, served: Option<AskNote>) -> bool {
         match edge {
-            Edge::Answer(ask) => served.and_then(AskNote::ask) == Some(ask) || self.is_queued(ask),
+            Edge::Answer(ask) => {
+                served.and_then(AskNote::ask) == Some(ask)
+                    || self.is_owed(ask)
+                    || self.is_queued(ask)
+            }
             // Whoever waits waits for a link.
             Edge::Room(..) if A::OVERFLOW != Overflow::Wait => false,
             Edge::Room(shard, lane) if greenroom_runtime::current_shard() == Some(shard) => {
