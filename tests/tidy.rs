@@ -23,6 +23,7 @@ runtime/src/inject/queue.rs: owns nodes from push to drain
 runtime/src/mesh/at_once.rs: writes answers into frames further down the stack
 runtime/src/mesh/block.rs: owns memory that is handed to another thread by a pointer in a record
 runtime/src/mesh/cross.rs: asserts `Send` for what was proved `Send` when it was wrapped
+runtime/src/mesh/fifo.rs: keeps values in memory that is not always initialised
 runtime/src/mesh/record.rs: reads a record back as the type its vtable was made for
 runtime/src/mesh/reply/mod.rs: opens, fills and reads slots by the type their generation proves
 runtime/src/mesh/reply/table.rs: keeps values of any type in fixed slots

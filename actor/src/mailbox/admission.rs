@@ -41,7 +41,7 @@ impl<A: Actor> Mailbox<A> {
             drop(queue);
             return self.push_beyond(lane, build);
         }
-        queue.push_back(Letter::Message(build()));
+        queue.push_with(|| Letter::Message(build()));
         drop(queue);
         self.announce(lane);
         Ok(())
@@ -77,7 +77,7 @@ impl<A: Actor> Mailbox<A> {
         }
         let mut queue = self.lane(lane).borrow_mut();
         if queue.len() < Self::room(lane) && self.may_pass(lane, *place) {
-            queue.push_back(Letter::Message(build()));
+            queue.push_with(|| Letter::Message(build()));
             let more = queue.len() < Self::room(lane);
             drop(queue);
             if let Some(ticket) = place.take() {

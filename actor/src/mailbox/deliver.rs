@@ -1,9 +1,8 @@
 //! What the shard does with a mailbox: it delivers what came from elsewhere, and ends it with the system.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
-use greenroom_runtime::mesh::{Lane, Origin, Resident};
+use greenroom_runtime::mesh::{Fifo, Lane, Origin, Resident};
 
 use super::{Letter, Mailbox, Parcel, Phase};
 use crate::actor::{Actor, Overflow};
@@ -62,7 +61,7 @@ impl<A: Actor> Mailbox<A> {
             drop(queue);
             return self.arrive_beyond(lane, message.into(), origin);
         }
-        queue.push_back(Letter::Message(message.into()));
+        queue.push_with(|| Letter::Message(message.into()));
         let is_full = queue.len() >= Self::room(lane);
         drop(queue);
         if is_full && matches!(A::OVERFLOW, Overflow::Wait | Overflow::Reject) {
@@ -82,7 +81,7 @@ impl<A: Actor> AnyActor for Mailbox<A> {
     }
 
     fn queued(&self) -> usize {
-        let messages = |lane: &VecDeque<Letter<A>>| {
+        let messages = |lane: &Fifo<Letter<A>>| {
             let is_message = |letter: &&Letter<A>| matches!(letter, Letter::Message(_));
             lane.iter().filter(is_message).count()
         };

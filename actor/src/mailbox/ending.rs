@@ -2,7 +2,7 @@
 
 use std::task::{Context, Poll, Waker};
 
-use greenroom_runtime::mesh::{Lane, ResidentId, Ticket};
+use greenroom_runtime::mesh::{Fifo, Lane, ResidentId, Ticket};
 
 use super::{Activity, Letter, Mailbox, Notices, Phase};
 use crate::actor::Actor;
@@ -136,13 +136,15 @@ impl<A: Actor> Mailbox<A> {
         let lanes = [urgent.unwrap_or_default(), self.queue.take()];
         let undelivered = lanes
             .iter()
-            .flatten()
+            .flat_map(Fifo::iter)
             .filter(|letter| matches!(letter, Letter::Message(_)))
             .count();
         let cause = self.rare.get().and_then(|rare| rare.cause.take());
         fate::with_cause(cause, || {
-            for letter in lanes.into_iter().flatten() {
-                contain(|| drop(letter));
+            for mut lane in lanes {
+                while let Some(letter) = lane.pop_front() {
+                    contain(|| drop(letter));
+                }
             }
         });
         self.refuse_waiting();

@@ -1,9 +1,10 @@
 //! What a mailbox knows of the life of its actor.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Context;
 use std::time::Duration;
+
+use greenroom_runtime::mesh::Fifo;
 
 use super::{Activity, Letter, Mailbox, Phase};
 use crate::actor::Actor;
@@ -79,7 +80,7 @@ impl<A: Actor> Mailbox<A> {
 
     /// Whether nothing but a stop would come of going on.
     pub(crate) fn stops_next(&self) -> bool {
-        let is_first = |lane: &VecDeque<Letter<A>>| matches!(lane.front(), Some(Letter::Stop));
+        let is_first = |lane: &Fifo<Letter<A>>| matches!(lane.front(), Some(Letter::Stop));
         let urgent = self.rare.get().map(|rare| rare.urgent.borrow());
         match urgent {
             Some(urgent) if !urgent.is_empty() => is_first(&urgent),

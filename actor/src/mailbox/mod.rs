@@ -58,12 +58,12 @@ pub(crate) use self::outside::{FromOutside, PartFromOutside};
 pub(crate) use self::reading::Next;
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::task::Waker;
 
 use greenroom_runtime::JoinHandle;
-use greenroom_runtime::mesh::{AskId, Flow, Lane, Origin, ResidentId, WaitList};
+use greenroom_runtime::mesh::{AskId, Fifo, Flow, Lane, Origin, ResidentId, WaitList};
 
 use crate::actor::Actor;
 use crate::cycle::Probe;
@@ -184,7 +184,7 @@ pub struct Mailbox<A: Actor> {
     /// The actor itself, until it ends. Borrowed by whoever runs a handler, for as long as the handler runs.
     state: RefCell<Option<A>>,
     /// The normal lane.
-    queue: RefCell<VecDeque<Letter<A>>>,
+    queue: RefCell<Fifo<Letter<A>>>,
     phase: Cell<Phase>,
     activity: Cell<Activity>,
     stage: Cell<Stage>,
@@ -221,7 +221,7 @@ pub struct Mailbox<A: Actor> {
 }
 
 struct Rare<A: Actor> {
-    urgent: RefCell<VecDeque<Letter<A>>>,
+    urgent: RefCell<Fifo<Letter<A>>>,
     lines: [Line; Lane::COUNT],
     /// Asks of other shards that were given up.
     given_up: RefCell<BTreeSet<AskId>>,
@@ -277,7 +277,7 @@ impl<A: Actor> Mailbox<A> {
     pub(crate) fn new(actor: Option<A>) -> Self {
         Self {
             state: RefCell::new(actor),
-            queue: RefCell::new(VecDeque::new()),
+            queue: RefCell::new(Fifo::default()),
             phase: Cell::new(Phase::Open),
             activity: Cell::new(Activity::Busy),
             stage: Cell::new(Stage::Starting),
@@ -326,7 +326,7 @@ impl<A: Actor> Mailbox<A> {
     }
 
     #[inline]
-    fn lane(&self, lane: Lane) -> &RefCell<VecDeque<Letter<A>>> {
+    fn lane(&self, lane: Lane) -> &RefCell<Fifo<Letter<A>>> {
         match lane {
             Lane::Normal => &self.queue,
             Lane::Urgent => &self.rare().urgent,

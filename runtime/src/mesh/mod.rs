@@ -12,6 +12,7 @@
 //! * [`link`]: the sending side of a pair: ring, what did not fit, who waits, which residents are choked.
 //! * [`block`]: memory for records that are too large for the ring.
 //! * [`lane`]: urgent messages, and all others.
+//! * [`fifo`]: where messages wait on the shard of whom they are for.
 //! * [`record`]: how a typed value gets into a ring and out again.
 //! * [`cross`]: the proof, made at compile time, that a value may change its thread.
 //! * [`wait`]: first come, first served.
@@ -25,6 +26,7 @@
 pub(crate) mod at_once;
 pub(crate) mod block;
 pub(crate) mod cross;
+mod fifo;
 mod homeward;
 pub(crate) mod lane;
 pub(crate) mod link;
@@ -38,6 +40,7 @@ pub(crate) mod wait;
 
 pub use at_once::answer_at_once;
 pub use cross::{Cross, CrossShard};
+pub use fifo::Fifo;
 pub use lane::Lane;
 pub use link::{Admission, Refusal};
 pub use reply::{
