@@ -25,6 +25,7 @@ runtime/src/mesh/block.rs: owns memory that is handed to another thread by a poi
 runtime/src/mesh/cross.rs: asserts `Send` for what was proved `Send` when it was wrapped
 runtime/src/mesh/fifo.rs: keeps values in memory that is not always initialised
 runtime/src/mesh/record.rs: reads a record back as the type its vtable was made for
+runtime/src/mesh/reply/key.rs: owns a sender by an address that is kept as a number
 runtime/src/mesh/reply/mod.rs: opens, fills and reads slots by the type their generation proves
 runtime/src/mesh/reply/table.rs: keeps values of any type in fixed slots
 runtime/src/mesh/resident.rs: reads table entries back as the type their id proves

@@ -116,33 +116,42 @@ impl<P: Port, M: ReplyMode, A, B> Unpin for Ask<P, M, A, B> {}
 impl<P: Port, M: Answers, A, B: Method<P, M, A>> Future for Ask<P, M, A, B> {
     type Output = M::Output;
 
+    /// What an idle actor answers at once is a part of the caller's code, and the value is not moved; all else is a call.
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<M::Output> {
         let this = &mut *self;
-        if let State::Sending = this.state {
-            if let Some(answer) = this.call.ask_at_once() {
-                return Poll::Ready(this.output(answer));
-            }
-            if let Poll::Ready(Err(refused)) = this.poll_sending(cx) {
-                let site = this.call.site();
+        if let State::Sending = this.state
+            && let Some(answer) = this.call.ask_at_once()
+        {
+            return Poll::Ready(this.output(answer));
+        }
+        this.poll_way(cx)
+    }
+}
+
+impl<P: Port, M: Answers, A, B: Method<P, M, A>> Ask<P, M, A, B> {
+    /// The way there, and back.
+    #[inline(never)]
+    fn poll_way(&mut self, cx: &mut Context<'_>) -> Poll<M::Output> {
+        if let State::Sending = self.state {
+            if let Poll::Ready(Err(refused)) = self.poll_sending(cx) {
+                let site = self.call.site();
                 return Poll::Ready(M::error(match refused {
                     Refused::Full => CallError::Overflowed(site),
                     _ => CallError::Stopped(site),
                 }));
             }
         }
-        match this.poll_end(cx) {
-            Poll::Ready(end) => Poll::Ready(this.finish(end)),
-            Poll::Pending if this.term.is_kept() => this.wait(),
-            Poll::Pending => match this.poll_term(cx) {
-                Poll::Pending => this.wait(),
+        match self.poll_end(cx) {
+            Poll::Ready(end) => Poll::Ready(self.finish(end)),
+            Poll::Pending if self.term.is_kept() => self.wait(),
+            Poll::Pending => match self.poll_term(cx) {
+                Poll::Pending => self.wait(),
                 done => done,
             },
         }
     }
-}
 
-impl<P: Port, M: Answers, A, B: Method<P, M, A>> Ask<P, M, A, B> {
     #[inline]
     fn output(&self, answer: Answer<M::Reply>) -> M::Output {
         match answer {

@@ -90,8 +90,10 @@ impl Frames {
         // SAFETY: by the invariant of `Frame::value` and our contract this points to a live cell of this type.
         let value = unsafe { value.as_ref() }.get();
         // SAFETY: nobody else holds a reference into the cell: it is written here, with no user code in between, and
-        // read by its owner after the frame has left the chain.
-        unsafe { ptr::replace(value, Some(answer)) }
+        // read by its owner after the frame has left the chain. What is written over is `None`: the one key of this
+        // generation is used once.
+        unsafe { value.write(Some(answer)) };
+        None
     }
 }
 

@@ -21,6 +21,7 @@
 )]
 
 mod due;
+mod key;
 mod note;
 mod table;
 
@@ -35,6 +36,7 @@ use std::task::{Context, Poll};
 use futures_channel::oneshot;
 
 use self::due::Noted;
+use self::key::Key;
 use self::note::Home;
 use self::table::ON_THE_STACK;
 pub(crate) use self::table::Replies;
@@ -64,17 +66,7 @@ pub struct ReplySlot<T> {
 
 /// The writing end: may be used once, on any thread if `T` is `Send`. 16 bytes.
 pub struct ReplyKey<T> {
-    way: Way<T>,
-}
-
-/// The way to the asker. The fields of a [`Place`] stand here one by one so that the tag fits beside them.
-enum Way<T> {
-    Slot {
-        home: Home,
-        slot: u32,
-        generation: u64,
-    },
-    Outside(u16, oneshot::Sender<T>),
+    way: Key<T>,
 }
 
 const _: () = assert!(size_of::<Option<ReplyKey<u64>>>() == 16);
@@ -97,7 +89,7 @@ pub fn open_outside<T: 'static>(due: Due) -> (OutsideReply<T>, ReplyKey<T>) {
     (
         receiver,
         ReplyKey {
-            way: Way::Outside(due.noted.bits(), sender),
+            way: Key::outside(due.noted, sender),
         },
     )
 }
@@ -121,11 +113,7 @@ pub fn open<T: 'static>(due: Due) -> Option<(ReplySlot<T>, ReplyKey<T>)> {
             slot,
             shard: shard.number(),
         };
-        let way = Way::Slot {
-            home: Home::new(place.shard, due.noted),
-            slot,
-            generation,
-        };
+        let way = Key::slot(Home::new(place.shard, due.noted), slot, generation);
         (
             ReplySlot {
                 place,
@@ -142,11 +130,7 @@ impl<T: 'static> ReplyKey<T> {
     #[inline]
     pub(crate) fn at_once(shard: ShardNumber, generation: u64) -> Self {
         Self {
-            way: Way::Slot {
-                home: Home::new(shard, Noted::default()),
-                slot: ON_THE_STACK,
-                generation,
-            },
+            way: Key::slot(Home::new(shard, Noted::default()), ON_THE_STACK, generation),
         }
     }
 
@@ -154,42 +138,28 @@ impl<T: 'static> ReplyKey<T> {
     #[must_use]
     #[inline]
     pub fn note(&self) -> AskNote {
-        match self.way {
-            Way::Slot {
-                home, generation, ..
-            } => AskNote::new(generation, home),
-            Way::Outside(due, _) => AskNote::outside(Noted::from_bits(due)),
+        match self.way.place() {
+            Some(place) => AskNote::new(place.generation, self.way.home()),
+            None => AskNote::new(0, self.way.home()),
         }
     }
 
     /// Whether the asker still waits, as far as this thread can tell: of a slot on another shard it cannot.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
-        match self.way {
-            Way::Slot {
-                home,
-                slot,
-                generation,
-            } => {
-                let number = home.shard();
-                let place = Place {
-                    generation,
-                    slot,
-                    shard: number,
-                };
-                let known = context::with(|shard| {
-                    (shard.number() == number).then(|| {
-                        if slot == ON_THE_STACK {
-                            shard.frames().is_open(generation)
-                        } else {
-                            shard.replies().borrow().is_open(place)
-                        }
-                    })
-                });
-                known.flatten().unwrap_or(true)
-            }
-            Way::Outside(_, ref sender) => !sender.is_canceled(),
-        }
+        let Some(place) = self.way.place() else {
+            return !self.way.is_sender_canceled();
+        };
+        let known = context::with(|shard| {
+            (shard.number() == place.shard).then(|| {
+                if place.slot == ON_THE_STACK {
+                    shard.frames().is_open(place.generation)
+                } else {
+                    shard.replies().borrow().is_open(place)
+                }
+            })
+        });
+        known.flatten().unwrap_or(true)
     }
 
     /// Fills the slot. A value whose asker is gone is dropped.
@@ -198,48 +168,34 @@ impl<T: 'static> ReplyKey<T> {
     /// Any thread. A key that is not `Send` cannot have left the slot's shard.
     #[inline]
     pub fn send(self, value: T) {
-        let place = match self.way {
-            Way::Slot {
-                home,
-                slot,
-                generation,
-            } => Place {
-                generation,
-                slot,
-                shard: home.shard(),
-            },
-            Way::Outside(_, sender) => {
-                // The asker is gone: nobody wants the value.
-                drop(sender.send(value));
-                return;
-            }
+        let Some(place) = self.way.place() else {
+            return self.send_outside(value);
         };
-        let mut value = Some(value);
-        let mut peer = None;
-        context::with(|shard| {
-            if shard.number() == place.shard {
-                if let Some(value) = value.take() {
-                    // SAFETY: by the invariant of `Place` the entry holds a `T`.
-                    unsafe { fill(shard, place, value) };
-                }
-            } else {
-                peer = shard.team().place(place.shard);
-            }
+        if context::with(|shard| shard.number() == place.shard) == Some(true) {
+            context::with(move |shard| {
+                // SAFETY: by the invariant of `Place` the entry holds a `T`.
+                unsafe { fill(shard, place, value) };
+            });
+            return;
+        }
+        send_away(Answer {
+            place,
+            value: AssertSend(value),
         });
-        if let Some(value) = value {
-            send_away(
-                Answer {
-                    place,
-                    value: AssertSend(value),
-                },
-                peer,
-            );
+    }
+
+    #[cold]
+    fn send_outside(self, value: T) {
+        if let Some(sender) = self.way.into_sender() {
+            // The asker is gone: nobody wants the value.
+            drop(sender.send(value));
         }
     }
 }
 
 /// Sends an answer from a thread other than the slot's own.
-fn send_away<T: 'static>(answer: Answer<T>, peer: Option<ShardId>) {
+fn send_away<T: 'static>(answer: Answer<T>) {
+    let peer = context::with(|shard| shard.team().place(answer.place.shard)).flatten();
     if let Some(peer) = peer {
         context::with(|shard| shard.post_record(peer, answer));
         return;

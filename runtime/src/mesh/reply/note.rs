@@ -22,8 +22,16 @@ impl Home {
         Self([a, b, c])
     }
 
+    /// What [`Home::word`] gave, in the lower 24 bits.
     #[inline]
-    fn word(self) -> u32 {
+    pub(super) fn from_word(word: u32) -> Self {
+        let [a, b, c, _] = word.to_le_bytes();
+        Self([a, b, c])
+    }
+
+    /// 24 bits.
+    #[inline]
+    pub(super) fn word(self) -> u32 {
         let [a, b, c] = self.0;
         u32::from_le_bytes([a, b, c, 0])
     }
@@ -78,10 +86,6 @@ impl AskNote {
     #[inline]
     pub(super) fn new(generation: u64, home: Home) -> Self {
         Self { generation, home }
-    }
-
-    pub(super) fn outside(due: Noted) -> Self {
-        Self::new(0, Home::new(ShardNumber::new(0), due))
     }
 
     /// Which ask it is; `None` for one from a thread that is no shard.
