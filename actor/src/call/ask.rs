@@ -117,7 +117,7 @@ impl<P: Port, M: Answers, A, B: Method<P, M, A>> Future for Ask<P, M, A, B> {
     type Output = M::Output;
 
     /// What an idle actor answers at once is a part of the caller's code, and the value is not moved; all else is a call.
-    #[inline]
+    #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<M::Output> {
         let this = &mut *self;
         if let State::Sending = this.state

@@ -168,10 +168,33 @@ impl<T: 'static> ReplyKey<T> {
     /// Any thread. A key that is not `Send` cannot have left the slot's shard.
     #[inline]
     pub fn send(self, value: T) {
+        // Written where the asker reads it, with no call in between that the value would be moved for.
+        if self.way.is_on_the_stack() {
+            self.send_down(value);
+        } else {
+            self.send_to_slot(value);
+        }
+    }
+
+    #[inline]
+    fn send_down(self, value: T) {
+        let unwanted = match self.way.place() {
+            Some(place) if is_here(place) => context::with(move |shard| {
+                // SAFETY: by the invariant of `Place` the generation was taken for `T`.
+                unsafe { shard.frames().fill(place.generation, value) }
+            })
+            .flatten(),
+            _ => return self.send_to_slot(value),
+        };
+        drop(unwanted);
+    }
+
+    #[inline(never)]
+    fn send_to_slot(self, value: T) {
         let Some(place) = self.way.place() else {
             return self.send_outside(value);
         };
-        if context::with(|shard| shard.number() == place.shard) == Some(true) {
+        if is_here(place) {
             context::with(move |shard| {
                 // SAFETY: by the invariant of `Place` the entry holds a `T`.
                 unsafe { fill(shard, place, value) };
@@ -191,6 +214,12 @@ impl<T: 'static> ReplyKey<T> {
             drop(sender.send(value));
         }
     }
+}
+
+/// Whether the calling thread runs the shard of a place.
+#[inline]
+fn is_here(place: Place) -> bool {
+    context::with(|shard| shard.number() == place.shard) == Some(true)
 }
 
 /// Sends an answer from a thread other than the slot's own.
