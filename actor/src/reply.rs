@@ -60,24 +60,27 @@ pub(crate) type Answer<R> = Result<R, Failure>;
 /// ```
 #[must_use = "dropping a reply tells the asker that there is none"]
 pub struct Reply<R: 'static> {
-    key: Option<ReplyKey<Answer<R>>>,
+    /// One that leads nowhere for a told message: `Option` has room in it, and this is written as the others are.
+    key: ReplyKey<Answer<R>>,
 }
 
 impl<R> Reply<R> {
     pub(crate) fn to(key: ReplyKey<Answer<R>>) -> Self {
-        Self { key: Some(key) }
+        Self { key }
     }
 
     /// The reply of a told message.
     pub(crate) fn none() -> Self {
-        Self { key: None }
+        Self {
+            key: ReplyKey::nowhere(),
+        }
     }
 
     /// Whether somebody waits for the answer, as far as this thread can tell: false for a told message and for an ask
     /// whose asker, on this shard, has given up.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
-        self.key.as_ref().is_some_and(ReplyKey::is_wanted)
+        self.key.is_wanted()
     }
 
     /// When its asker stops waiting, a little later than the asker itself has it.
@@ -91,19 +94,19 @@ impl<R> Reply<R> {
 
     /// What is known of the ask.
     pub(crate) fn note(&self) -> Option<AskNote> {
-        self.key.as_ref().map(ReplyKey::note)
+        (!self.is_told()).then(|| self.key.note())
     }
 
     /// Whether the message was told, not asked.
     pub(crate) fn is_told(&self) -> bool {
-        self.key.is_none()
+        self.key.is_nowhere()
     }
 
     /// Answers.
     #[inline]
     pub fn send(mut self, value: R) {
-        if let Some(key) = self.key.take() {
-            key.send(Ok(value));
+        if !self.is_told() {
+            self.key.take().send(Ok(value));
         }
     }
 }
@@ -111,8 +114,8 @@ impl<R> Reply<R> {
 impl<R> Drop for Reply<R> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(key) = self.key.take() {
-            refuse(key);
+        if !self.is_told() {
+            refuse(self.key.take());
         }
     }
 }
@@ -177,4 +180,4 @@ impl<R> fmt::Debug for Reply<R> {
     }
 }
 
-const _: () = assert!(size_of::<Reply<String>>() == 16);
+const _: () = assert!(size_of::<Option<Reply<String>>>() == 16);

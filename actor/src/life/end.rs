@@ -17,7 +17,6 @@ use crate::registry::Registry;
 pub(super) struct End<A: Actor> {
     pub(super) mailbox: Rc<Mailbox<A>>,
     pub(super) registry: Rc<Registry>,
-    pub(super) key: usize,
 }
 
 impl<A: Actor> End<A> {
@@ -71,7 +70,7 @@ impl<A: Actor> Drop for End<A> {
         let undelivered = self.mailbox.close();
         self.registry.count_dead_letters(undelivered);
         mesh::evict(self.mailbox.id());
-        self.registry.remove(self.key);
+        self.registry.remove(self.mailbox.key());
         if self.mailbox.has_bonds() {
             // The factory is the user's.
             let lineage = self.mailbox.bonds().lineage.take();

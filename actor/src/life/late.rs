@@ -27,7 +27,6 @@ pub(crate) fn start_late<A: Actor>(
     let end = End {
         mailbox: mailbox.clone(),
         registry,
-        key,
     };
     let task = greenroom_runtime::spawn(live_late(birth, end));
     mailbox.set_task(task);
@@ -45,7 +44,7 @@ async fn live_late<A: Actor>(birth: impl Future<Output = Result<A, StartFailure>
     match born {
         Ok(Ok(actor)) => {
             end.mailbox.set_actor(actor);
-            run(&end, None).await;
+            run(None, &end).await;
         }
         Ok(Err(failure)) => {
             end.mailbox.note_failed_start(&failure);

@@ -137,20 +137,22 @@ fn start_settled<A: Actor>(
     let end = End {
         mailbox: mailbox.clone(),
         registry,
-        key,
     };
     let task = greenroom_runtime::spawn(live(started, end));
     mailbox.set_task(task);
     Addr::from_port(Remote::new(id))
 }
 
-/// The parameters are dropped in their order if the task is dropped before its first poll, and later the locals in the
-/// reverse of theirs; see the module's text.
-async fn live<A: Actor>(started: Option<Started>, end: End<A>) {
-    let end = end;
-    let mut interrupted = Interrupted { armed: true };
-    run(&end, started).await;
-    interrupted.armed = false;
+/// What the block takes along is dropped in the order in which it is named there if the task is dropped before its first
+/// poll, and later after the block's locals; see the module's text.
+///
+/// A block and not an `async fn`, which would keep each parameter twice. Here and below: every actor has one of these.
+fn live<A: Actor>(started: Option<Started>, end: End<A>) -> impl Future<Output = ()> {
+    async move {
+        let mut interrupted = Interrupted { armed: true };
+        run(started, &end).await;
+        interrupted.armed = false;
+    }
 }
 
 /// One incarnation, from its start hook to its last hook. Not a function: each level of them costs every actor 16 bytes.
@@ -174,12 +176,14 @@ macro_rules! incarnation {
 use incarnation;
 
 /// All of a life, from the first start hook to the last stopping hook.
-async fn run<A: Actor>(end: &End<A>, started: Option<Started>) {
-    let ended = incarnation!(&end.mailbox, started);
-    if end.mailbox.has_bonds() {
-        Box::pin(aftermath::run(end, ended)).await;
+fn run<A: Actor>(started: Option<Started>, end: &End<A>) -> impl Future<Output = ()> {
+    async move {
+        let ended = incarnation!(&end.mailbox, started);
+        if end.mailbox.has_bonds() {
+            Box::pin(aftermath::run(end, ended)).await;
+        }
+        end.mailbox.set_stage(Stage::Done);
     }
-    end.mailbox.set_stage(Stage::Done);
 }
 
 /// Runs the start hook and reports on it; false if the actor is not to live.

@@ -38,56 +38,80 @@ pub(super) enum Ended {
 
 /// Handles messages until the actor is to stop, or fails.
 #[expect(clippy::await_holding_refcell_ref, reason = "see `Mailbox::state`")]
-pub(super) async fn serve_all<A: Actor>(mailbox: &Mailbox<A>) -> Ended {
+pub(super) fn serve_all<A: Actor>(mailbox: &Mailbox<A>) -> impl Future<Output = Ended> {
     // Counts asynchronous messages too: their handlers need not wait for anything.
     let mut share = Share::new();
-    loop {
-        // One unwind border for a whole stretch: a panic ends the actor anyway.
-        let served = catch_unwind(AssertUnwindSafe(|| serve_now(mailbox, &mut share)));
-        match served {
-            Ok(Served::Empty) => {
-                mailbox.filled().await;
-                share.renew();
-            }
-            Ok(Served::Share) => {
-                greenroom_runtime::yield_now().await;
-                mailbox.ripen_errands();
-                share.renew();
-            }
-            Ok(Served::Awaits(message)) => {
-                mailbox.begin_handling(A::method(&message));
-                let served = Serving::of(A::reply_of(&message));
-                let mut has_waited = false;
-                let cause = match A::overlap(mailbox, message, &mut share) {
-                    Ok(readers) => readers.await.into_cause(),
-                    Err(message) => {
-                        let mut state = mailbox.state();
-                        let mut ctx = Ctx::new(mailbox.id());
-                        let handler = pin!(state.dispatch(message, &mut ctx));
-                        let mut caught = Caught::serving(served, mailbox, handler);
-                        let cause = (&mut caught).await.err();
-                        has_waited = caught.has_waited();
-                        cause
-                    }
+    async move {
+        loop {
+            // Handlers and waits are parts of the task one after the other, so they take the same memory.
+            let message = match next(mailbox, &mut share).await {
+                Ok(message) => message,
+                Err(ended) => return ended,
+            };
+            let (message, served) = begin(mailbox, message);
+            let mut has_waited = false;
+            let cause = 'handled: {
+                let message = match A::overlap(mailbox, message, &mut share) {
+                    Ok(readers) => break 'handled readers.await.into_cause(),
+                    Err(message) => message,
                 };
-                let beside = mailbox.end_handling();
-                if has_waited {
-                    share.renew();
-                } else {
-                    share.charge(beside);
-                }
-                if let Some(cause) = cause {
-                    fail(mailbox, cause);
-                }
+                let mut state = mailbox.state();
+                let mut ctx = Ctx::new(mailbox.id());
+                let handler = pin!(state.dispatch(message, &mut ctx));
+                let mut caught = Caught::serving(served, mailbox, handler);
+                let cause = (&mut caught).await.err();
+                has_waited = caught.has_waited();
+                cause
+            };
+            let beside = mailbox.end_handling();
+            if has_waited {
+                share.renew();
+            } else {
+                share.charge(beside);
             }
-            Ok(Served::Stop) => return Ended::Stopped,
-            Ok(Served::Summoned) => match answer(mailbox).await {
-                None => {}
-                Some(ended) => return ended,
-            },
-            Err(payload) => {
-                mailbox.begin_failure();
-                fail(mailbox, Cause::Panicked(fate::report(payload)));
+            if let Some(cause) = cause {
+                fail(mailbox, cause);
+            }
+        }
+    }
+}
+
+/// Begins with a message whose handler is asynchronous. By value: the task has no place for what is only looked at.
+fn begin<A: Actor>(mailbox: &Mailbox<A>, message: A::LocalMsg) -> (A::LocalMsg, Serving) {
+    mailbox.begin_handling(A::method(&message));
+    let served = Serving::of(A::reply_of(&message));
+    (message, served)
+}
+
+/// Handles messages up to one whose handler is asynchronous.
+fn next<A: Actor>(
+    mailbox: &Mailbox<A>,
+    share: &mut Share,
+) -> impl Future<Output = Result<A::LocalMsg, Ended>> {
+    async move {
+        loop {
+            // One unwind border for a whole stretch: a panic ends the actor anyway.
+            match catch_unwind(AssertUnwindSafe(|| serve_now(mailbox, share))) {
+                Ok(Served::Empty) => {
+                    mailbox.filled().await;
+                    share.renew();
+                }
+                Ok(Served::Share) => {
+                    greenroom_runtime::yield_now().await;
+                    mailbox.ripen_errands();
+                    share.renew();
+                }
+                Ok(Served::Awaits(message)) => return Ok(message),
+                Ok(Served::Stop) => return Err(Ended::Stopped),
+                // Rare, and most actors have no hook for any: no room is kept for this in their tasks.
+                Ok(Served::Summoned) => match Box::pin(answer(mailbox)).await {
+                    None => {}
+                    Some(ended) => return Err(ended),
+                },
+                Err(payload) => {
+                    mailbox.begin_failure();
+                    fail(mailbox, Cause::Panicked(fate::report(payload)));
+                }
             }
         }
     }
@@ -155,8 +179,7 @@ async fn answer<A: Actor>(mailbox: &Mailbox<A>) -> Option<Ended> {
         summonses.clear(Summons::Cut);
         Some(Ended::Halted)
     } else if let Some(event) = mailbox.next_event() {
-        // Events are rare, and most actors have no hook for any: no room is kept for this in their tasks.
-        Box::pin(run_hook(mailbox, event)).await;
+        run_hook(mailbox, event).await;
         None
     } else {
         // A cut that came too late: the handler has ended.

@@ -33,6 +33,10 @@ impl<A: Actor> Mailbox<A> {
             .set(u32::try_from(key).expect("fewer actors than 2^32 on a shard"));
     }
 
+    pub(crate) fn key(&self) -> usize {
+        self.key.get() as usize
+    }
+
     /// Whether it is started again when it has stopped itself.
     pub(super) fn comes_again_after_a_stop(&self) -> bool {
         self.is_open() && self.restart.get() == Restart::Always

@@ -21,11 +21,11 @@ use super::note::Home;
 use super::table::ON_THE_STACK;
 use crate::shard::ShardNumber;
 
-/// The way to an asker: a slot, or the sender of a channel to a thread that is no shard.
+/// The way to an asker: a slot, or the sender of a channel to a thread that is no shard; or to nobody.
 ///
-/// The invariants are those of its makers, [`Key::slot`] and [`Key::outside`].
+/// The invariants are those of its makers: [`Key::slot`], [`Key::outside`] and [`Key::nowhere`].
 pub(super) struct Key<T> {
-    /// Below, the 24 bits of a [`Home`], and one of two that say which way it is. Above, the number of the slot.
+    /// Below, the 24 bits of a [`Home`], and one of three that say which way it is. Above, the number of the slot.
     head: NonZeroU64,
     /// The generation of the slot. Or the address of a `oneshot::Sender<T>` in a box, with exposed provenance, which this
     /// owns.
@@ -35,6 +35,7 @@ pub(super) struct Key<T> {
 
 const IS_SLOT: NonZeroU64 = NonZeroU64::new(1 << 24).unwrap();
 const IS_OUTSIDE: NonZeroU64 = NonZeroU64::new(1 << 25).unwrap();
+const IS_NOWHERE: NonZeroU64 = NonZeroU64::new(1 << 26).unwrap();
 
 impl<T> Key<T> {
     #[inline]
@@ -44,6 +45,20 @@ impl<T> Key<T> {
             tail: generation,
             sender: PhantomData,
         }
+    }
+
+    #[inline]
+    pub(super) fn nowhere() -> Self {
+        Self {
+            head: IS_NOWHERE,
+            tail: 0,
+            sender: PhantomData,
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_nowhere(&self) -> bool {
+        self.head == IS_NOWHERE
     }
 
     #[cold]
@@ -74,10 +89,10 @@ impl<T> Key<T> {
         (self.head.get() >> 32) as u32 == ON_THE_STACK
     }
 
-    /// The slot; `None` if the asker is outside.
+    /// The slot; `None` if the asker is outside, or there is none.
     #[inline]
     pub(super) fn place(&self) -> Option<Place> {
-        if self.is_outside() {
+        if self.head.get() & IS_SLOT.get() == 0 {
             return None;
         }
         Some(Place {
@@ -96,12 +111,12 @@ impl<T> Key<T> {
             .then(|| ptr::with_exposed_provenance_mut(self.tail as usize))
     }
 
-    /// Whether the asker outside has gone; false for a slot.
+    /// Whether there is an asker outside, who waits.
     #[cold]
-    pub(super) fn is_sender_canceled(&self) -> bool {
+    pub(super) fn is_wanted_outside(&self) -> bool {
         // SAFETY: by the invariant of `tail` this points to a live sender, which is borrowed as the key is.
         let sender = self.sender().map(|sender| unsafe { &*sender });
-        sender.is_some_and(oneshot::Sender::is_canceled)
+        sender.is_some_and(|sender| !sender.is_canceled())
     }
 
     /// The sender of an asker outside.

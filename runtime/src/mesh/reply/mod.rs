@@ -134,13 +134,35 @@ impl<T: 'static> ReplyKey<T> {
         }
     }
 
+    /// A key that leads to nobody.
+    #[must_use]
+    #[inline]
+    pub fn nowhere() -> Self {
+        Self {
+            way: Key::nowhere(),
+        }
+    }
+
+    /// Whether the key leads to nobody: made so, or taken.
+    #[must_use]
+    #[inline]
+    pub fn is_nowhere(&self) -> bool {
+        self.way.is_nowhere()
+    }
+
+    /// Takes the key, and leaves one that leads to nobody.
+    #[inline]
+    pub fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::nowhere())
+    }
+
     /// What the key says of its ask.
     #[must_use]
     #[inline]
     pub fn note(&self) -> AskNote {
         match self.way.place() {
             Some(place) => AskNote::new(place.generation, self.way.home()),
-            None => AskNote::new(0, self.way.home()),
+            None => AskNote::outside(self.way.home()),
         }
     }
 
@@ -148,7 +170,7 @@ impl<T: 'static> ReplyKey<T> {
     #[must_use]
     pub fn is_wanted(&self) -> bool {
         let Some(place) = self.way.place() else {
-            return !self.way.is_sender_canceled();
+            return self.way.is_wanted_outside();
         };
         let known = context::with(|shard| {
             (shard.number() == place.shard).then(|| {

@@ -58,10 +58,13 @@ pub struct AskId {
 /// What a key says of its ask: which one it is, and when the answer is due. 16 bytes.
 #[derive(Clone, Copy)]
 pub struct AskNote {
-    /// Zero for an ask of a thread that is no shard.
     generation: u64,
     home: Home,
+    /// Of a thread that is no shard: then the generation says nothing.
+    is_outside: bool,
 }
+
+const _: () = assert!(size_of::<Option<AskNote>>() == 16);
 
 impl AskId {
     /// A name for a wait that has no slot; `None` on a thread that is no shard.
@@ -85,13 +88,26 @@ impl AskId {
 impl AskNote {
     #[inline]
     pub(super) fn new(generation: u64, home: Home) -> Self {
-        Self { generation, home }
+        Self {
+            generation,
+            home,
+            is_outside: false,
+        }
+    }
+
+    #[cold]
+    pub(super) fn outside(home: Home) -> Self {
+        Self {
+            generation: 0,
+            home,
+            is_outside: true,
+        }
     }
 
     /// Which ask it is; `None` for one from a thread that is no shard.
     #[must_use]
     pub fn ask(self) -> Option<AskId> {
-        (self.generation != 0).then(|| AskId {
+        (!self.is_outside).then(|| AskId {
             generation: self.generation,
             shard: self.home.shard(),
         })
