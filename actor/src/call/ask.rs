@@ -133,14 +133,14 @@ impl<P: Port, M: Answers, A, B: Method<P, M, A>> Ask<P, M, A, B> {
     /// The way there, and back.
     #[inline(never)]
     fn poll_way(&mut self, cx: &mut Context<'_>) -> Poll<M::Output> {
-        if let State::Sending = self.state {
-            if let Poll::Ready(Err(refused)) = self.poll_sending(cx) {
-                let site = self.call.site();
-                return Poll::Ready(M::error(match refused {
-                    Refused::Full => CallError::Overflowed(site),
-                    _ => CallError::Stopped(site),
-                }));
-            }
+        if let State::Sending = self.state
+            && let Poll::Ready(Err(refused)) = self.poll_sending(cx)
+        {
+            let site = self.call.site();
+            return Poll::Ready(M::error(match refused {
+                Refused::Full => CallError::Overflowed(site),
+                _ => CallError::Stopped(site),
+            }));
         }
         match self.poll_end(cx) {
             Poll::Ready(end) => Poll::Ready(self.finish(end)),

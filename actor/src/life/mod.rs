@@ -147,6 +147,7 @@ fn start_settled<A: Actor>(
 /// poll, and later after the block's locals; see the module's text.
 ///
 /// A block and not an `async fn`, which would keep each parameter twice. Here and below: every actor has one of these.
+#[expect(clippy::manual_async_fn, reason = "keeps its parameters once")]
 fn live<A: Actor>(started: Option<Started>, end: End<A>) -> impl Future<Output = ()> {
     async move {
         let mut interrupted = Interrupted { armed: true };
@@ -176,6 +177,7 @@ macro_rules! incarnation {
 use incarnation;
 
 /// All of a life, from the first start hook to the last stopping hook.
+#[expect(clippy::manual_async_fn, reason = "keeps its parameters once")]
 fn run<A: Actor>(started: Option<Started>, end: &End<A>) -> impl Future<Output = ()> {
     async move {
         let ended = incarnation!(&end.mailbox, started);

@@ -38,10 +38,11 @@ pub(super) enum Ended {
 
 /// Handles messages until the actor is to stop, or fails.
 #[expect(clippy::await_holding_refcell_ref, reason = "see `Mailbox::state`")]
+#[expect(clippy::manual_async_fn, reason = "keeps its parameters once")]
 pub(super) fn serve_all<A: Actor>(mailbox: &Mailbox<A>) -> impl Future<Output = Ended> {
-    // Counts asynchronous messages too: their handlers need not wait for anything.
-    let mut share = Share::new();
     async move {
+        // Counts asynchronous messages too: their handlers need not wait for anything.
+        let mut share = Share::new();
         loop {
             // Handlers and waits are parts of the task one after the other, so they take the same memory.
             let message = match next(mailbox, &mut share).await {
@@ -84,6 +85,7 @@ fn begin<A: Actor>(mailbox: &Mailbox<A>, message: A::LocalMsg) -> (A::LocalMsg, 
 }
 
 /// Handles messages up to one whose handler is asynchronous.
+#[expect(clippy::manual_async_fn, reason = "keeps its parameters once")]
 fn next<A: Actor>(
     mailbox: &Mailbox<A>,
     share: &mut Share,
