@@ -112,6 +112,8 @@ const DEPENDENCIES: [(&str, &[&str]); 3] = [
             "greenroom-macros",
             "greenroom-runtime",
             "hashbrown",
+            "serde",
+            "serde_json",
             "slab",
             "tracing",
         ],

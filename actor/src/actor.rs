@@ -58,6 +58,10 @@ pub trait Actor: Sized + 'static {
     #[doc(hidden)]
     fn reply_of(message: &Self::LocalMsg) -> Carried<'_>;
 
+    /// The same of a message that may come from other shards.
+    #[doc(hidden)]
+    fn shared_method(message: &Self::Msg) -> &'static &'static str;
+
     /// Handles a message whose handler is synchronous, or gives it back.
     #[doc(hidden)]
     fn dispatch_now(

@@ -64,6 +64,7 @@ mod keyed;
 mod life;
 mod mailbox;
 mod names;
+pub mod observe;
 mod outside;
 mod place;
 mod placement;

@@ -12,6 +12,7 @@ use slab::Slab;
 use crate::life::{
     ActorId, Alarm, DEFAULT_GRACE, Down, Graces, OnRootFailure, contain, note_root_failure,
 };
+use crate::observe::{ActorSnapshot, DeadLetterHook};
 use crate::shutdown::Killed;
 use crate::system::Handle;
 
@@ -30,6 +31,7 @@ pub(crate) trait AnyActor {
     /// Kills it as the time of all is over.
     fn kill_overdue(&self, grace: Duration);
     fn queued(&self) -> usize;
+    fn inspect(&self) -> ActorSnapshot;
     /// Whether it has nothing to do.
     fn is_quiet(&self) -> bool;
     /// The method whose handler waits, and for how long.
@@ -43,6 +45,7 @@ pub(crate) struct Settings {
     pub(crate) on_root_failure: OnRootFailure,
     /// Rung when a failure is to end the system.
     pub(crate) alarm: Arc<Alarm>,
+    pub(crate) on_dead_letter: Option<DeadLetterHook>,
 }
 
 impl Default for Settings {
@@ -51,6 +54,7 @@ impl Default for Settings {
             stop_grace: DEFAULT_GRACE,
             on_root_failure: OnRootFailure::GoOn,
             alarm: Arc::default(),
+            on_dead_letter: None,
         }
     }
 }
@@ -148,6 +152,10 @@ impl Registry {
     pub(crate) fn count_dead_letters(&self, count: usize) {
         self.dead_letters
             .set(self.dead_letters.get() + count as u64);
+    }
+
+    pub(crate) fn dead_letter_hook(&self) -> Option<DeadLetterHook> {
+        self.settings.borrow().on_dead_letter.clone()
     }
 
     pub(crate) fn count_told_error(&self) {
@@ -253,6 +261,7 @@ impl Registry {
 
 /// What a shard has counted about its actors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Counts {
     /// Actors alive.

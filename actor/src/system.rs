@@ -9,6 +9,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures_channel::oneshot;
+use greenroom_runtime::observe::Found;
 use greenroom_runtime::{BackendError, Runtime, ShardId, StartError};
 
 use crate::abort;
@@ -18,6 +19,7 @@ use crate::error::{SpawnError, SpawnErrorKind};
 use crate::fate;
 use crate::life::{self, Alarm, Newborn, OnRootFailure};
 use crate::mailbox::Mailbox;
+use crate::observe::{DeadLetter, DeadLetterHook};
 use crate::registry::{Counts, Registry, Settings};
 use crate::shutdown::{self, ShutdownReport};
 
@@ -214,6 +216,12 @@ impl System {
     }
 }
 
+impl System {
+    pub(crate) fn survey<T: Send + 'static>(&self, question: fn() -> T) -> Vec<Found<T>> {
+        self.runtime.survey(question)
+    }
+}
+
 impl Deref for System {
     type Target = Handle;
 
@@ -261,6 +269,38 @@ impl Builder {
     /// What to do when an actor without a parent fails. Default: nothing but to count it.
     pub fn on_root_failure(self, policy: OnRootFailure) -> Self {
         self.set(|settings| settings.on_root_failure = policy)
+    }
+
+    /// Calls a function for each message that reached no actor, or was given up by one that ended.
+    ///
+    /// It runs on the actor's shard, where the message is dropped; it should be short. It may send messages and spawn. A
+    /// panic in it is contained.
+    ///
+    /// # Examples
+    /// ```
+    /// use greenroom::prelude::*;
+    /// use std::sync::mpsc;
+    ///
+    /// struct Brief;
+    ///
+    /// #[actor]
+    /// impl Brief {
+    ///     pub fn greet(&self) {}
+    /// }
+    ///
+    /// let (heard, letters) = mpsc::channel();
+    /// let system = System::builder()
+    ///     .shards(2)
+    ///     .on_dead_letter(move |letter| drop(heard.send(letter.to_string())))
+    ///     .start()?;
+    /// let brief = system.block_on(system.spawn_on(1, || Brief))?;
+    /// Addr::kill(brief);
+    /// assert!(system.block_on(brief.greet().into_future()).is_err());
+    /// assert!(letters.recv()?.starts_with("Brief::greet on shard 1 was not handled"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on_dead_letter(self, hook: impl Fn(&DeadLetter) + Send + Sync + 'static) -> Self {
+        self.set(|settings| settings.on_dead_letter = Some(DeadLetterHook::new(hook)))
     }
 
     fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {

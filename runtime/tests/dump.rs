@@ -172,6 +172,32 @@ fn metrics_count_what_happened() {
 }
 
 #[test]
+fn a_question_of_ones_own_is_answered_by_every_shard_but_a_stuck_one_which_is_named() {
+    let runtime = Builder::new()
+        .shards(2)
+        .pin(false)
+        .watchdog(Duration::from_secs(60))
+        .start()
+        .unwrap();
+    let hold = hold(&runtime, 1);
+    let found = runtime.survey(greenroom_runtime::current_shard);
+    assert_eq!(found[0].answer, Some(Some(found[0].shard)));
+    assert!(found[0].stuck_in.is_none());
+    assert!(found[1].answer.is_none());
+    assert!(found[1].stuck_in.is_some());
+    drop(hold);
+    let handle = runtime.handle().clone();
+    let found = runtime.run_on(0, move || async move {
+        handle.survey(greenroom_runtime::current_shard).await
+    });
+    assert!(
+        found
+            .iter()
+            .all(|found| found.answer == Some(Some(found.shard)))
+    );
+}
+
+#[test]
 fn a_runtime_that_has_ended_answers_with_nothing() {
     let runtime = runtime(2);
     let handle = runtime.handle().clone();

@@ -30,6 +30,7 @@ mod placement;
 mod progress;
 mod replies;
 mod scatter;
+mod seeing;
 mod stop;
 mod storm;
 mod supervision;

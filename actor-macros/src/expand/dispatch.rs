@@ -27,16 +27,9 @@ pub(super) fn expand(actor: &ActorDef, names: &Names) -> TokenStream {
         exclusive.partition(|message| message.is_async || message.batch.is_some());
     let now = now.into_iter().map(|message| arm(message, names));
     let later = later.into_iter().map(|message| arm(message, names));
-    let methods = actor.messages.iter().map(|message| method(message, names));
+    let method = method(actor, names);
     quote_spanned! {hygiene::generated()=>
-        fn method(
-            msg: &Self::LocalMsg,
-        ) -> &'static &'static __rt::str {
-            match msg {
-                #(#methods)*
-                _ => &"",
-            }
-        }
+        #method
 
         #[inline]
         fn dispatch_now(
@@ -62,12 +55,52 @@ pub(super) fn expand(actor: &ActorDef, names: &Names) -> TokenStream {
     }
 }
 
-/// The name of a message's method.
-fn method(message: &Message, names: &Names) -> TokenStream {
-    let cfg = attrs::for_every_part(&message.attrs);
-    let text = name_of(message);
-    let variant = pattern_of_any(message, names);
-    quote_spanned!(hygiene::generated()=> #cfg #variant => &#text,)
+/// The names of messages' methods.
+fn method(actor: &ActorDef, names: &Names) -> TokenStream {
+    let Names {
+        message: shared,
+        local_message,
+        ..
+    } = names;
+    let named = |message: &Message, owner: &Ident| {
+        let cfg = attrs::for_every_part(&message.attrs);
+        let name = &message.name;
+        let text = name_of(message);
+        quote_spanned!(hygiene::generated()=> #cfg #owner::#name(..) => &#text,)
+    };
+    let (local, crossing): (Vec<&Message>, Vec<&Message>) =
+        actor.messages.iter().partition(|message| message.is_local);
+    let crossing = crossing.into_iter().map(|message| named(message, shared));
+    let of_any = if names.has_local() {
+        let local = local
+            .into_iter()
+            .map(|message| named(message, local_message));
+        quote_spanned! {hygiene::generated()=>
+            match msg {
+                #local_message::__Shared(msg) => <Self as __rt::Actor>::shared_method(msg),
+                #(#local)*
+                _ => &"",
+            }
+        }
+    } else {
+        quote_spanned!(hygiene::generated()=> <Self as __rt::Actor>::shared_method(msg))
+    };
+    quote_spanned! {hygiene::generated()=>
+        fn method(
+            msg: &Self::LocalMsg,
+        ) -> &'static &'static __rt::str {
+            #of_any
+        }
+
+        fn shared_method(
+            msg: &Self::Msg,
+        ) -> &'static &'static __rt::str {
+            match msg {
+                #(#crossing)*
+                _ => &"",
+            }
+        }
+    }
 }
 
 pub(super) fn arm(message: &Message, names: &Names) -> TokenStream {

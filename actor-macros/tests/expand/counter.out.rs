@@ -165,9 +165,15 @@ const _: () = {
         }
         fn method(msg: &Self::LocalMsg) -> &'static &'static __rt::str {
             match msg {
-                __CounterLocalMsg::__Shared(__CounterMsg::add(..)) => &"add",
-                __CounterLocalMsg::__Shared(__CounterMsg::take(..)) => &"take",
+                __CounterLocalMsg::__Shared(msg) => <Self as __rt::Actor>::shared_method(msg),
                 __CounterLocalMsg::tag(..) => &"tag",
+                _ => &"",
+            }
+        }
+        fn shared_method(msg: &Self::Msg) -> &'static &'static __rt::str {
+            match msg {
+                __CounterMsg::add(..) => &"add",
+                __CounterMsg::take(..) => &"take",
                 _ => &"",
             }
         }

@@ -131,6 +131,9 @@ const _: () = {
             }
         }
         fn method(msg: &Self::LocalMsg) -> &'static &'static __rt::str {
+            <Self as __rt::Actor>::shared_method(msg)
+        }
+        fn shared_method(msg: &Self::Msg) -> &'static &'static __rt::str {
             match msg {
                 #[cfg(feature = "array")]
                 __CacheMsg::fill(..) => &"fill",

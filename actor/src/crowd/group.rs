@@ -17,7 +17,7 @@ use crate::call::{Call, Method, ReplyMode, Tell};
 use crate::context::Ctx;
 use crate::life::contain;
 use crate::mailbox::Mailbox;
-use crate::registry::Registry;
+use crate::observe::{DeadLetterReason, report_call};
 use crate::system::Handle;
 
 /// Actors of one type, from all shards: to be called together, or one by one.
@@ -316,8 +316,13 @@ impl<A: Actor> Group<A> {
             all &= try_send(porter, move || {
                 Box::new(move || {
                     for id in shared.ids(shard) {
-                        if call(Addr::from_port(Remote::new(id))).try_tell().is_err() {
-                            Registry::with(|registry| registry.count_dead_letters(1));
+                        if let Err(error) = call(Addr::from_port(Remote::new(id))).try_tell() {
+                            let reason = if error.is_full() {
+                                DeadLetterReason::Overflow
+                            } else {
+                                DeadLetterReason::Late
+                            };
+                            report_call::<A>(B::NAME, reason);
                         }
                     }
                 })

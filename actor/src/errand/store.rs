@@ -16,6 +16,7 @@ use crate::context::Ctx;
 use crate::fate::{self, Fate};
 use crate::life::contain;
 use crate::mailbox::Mailbox;
+use crate::observe::{DeadLetterReason, report};
 
 /// What an errand has done with the actor when it comes back.
 pub(crate) type Then<A> = Box<dyn FnOnce(&mut A, &mut Ctx<A>)>;
@@ -68,8 +69,6 @@ struct Running<A: Actor> {
     waiting: Option<Waker>,
     /// Brings nothing after this.
     is_over: bool,
-    /// Whether what it brings was sent by others and is to be accounted for.
-    has_items: bool,
 }
 
 /// The most timers that ripen in one activation of an actor; others follow in the next.
@@ -101,6 +100,11 @@ impl<A: Actor> Errands<A> {
     fn handle(self: &Rc<Self>, id: ErrandId) -> Errand {
         let store: Rc<dyn Revocable> = self.clone();
         Errand::new(Rc::downgrade(&store), id)
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.borrow().len()
     }
 
     // Timers.
@@ -169,13 +173,12 @@ impl<A: Actor> Errands<A> {
     // Tasks.
 
     /// Makes room for a task; the caller spawns it and says so with [`Errands::running`].
-    pub(super) fn begin_task(self: &Rc<Self>, has_items: bool) -> (ErrandId, Errand) {
+    pub(super) fn begin_task(self: &Rc<Self>) -> (ErrandId, Errand) {
         let id = self.insert(Kind::Running(Box::new(Running {
             task: None,
             brings: None,
             waiting: None,
             is_over: false,
-            has_items,
         })));
         (id, self.handle(id))
     }
@@ -308,16 +311,14 @@ impl<A: Actor> Errands<A> {
         }
     }
 
-    /// Ends all errands, those that stand in the mailbox too. Returns how many items of streams are lost with it.
+    /// Ends all errands, those that stand in the mailbox too. Items of streams that nobody took are dead letters.
     ///
     /// Whoever waits for an answer from one of them hears that the actor was stopped, or killed if it was.
-    pub(crate) fn clear(&self) -> usize {
-        let mut lost = 0;
+    pub(crate) fn clear(&self) {
         let mut ended = Vec::new();
         {
             let mut slots = self.slots.borrow_mut();
             slots.retain(|_, slot| {
-                lost += usize::from(slot.holds_item());
                 ended.push(std::mem::replace(&mut slot.kind, Kind::Cancelled));
                 slot.in_mailbox
             });
@@ -326,10 +327,20 @@ impl<A: Actor> Errands<A> {
         let fate = fate::current().unwrap_or(Fate::Stopped);
         fate::with(fate, || {
             for kind in ended {
+                if let Some(item) = kind.item() {
+                    let killed = fate == Fate::Killed;
+                    report::<A>(
+                        item,
+                        if killed {
+                            DeadLetterReason::Killed
+                        } else {
+                            DeadLetterReason::Stopped
+                        },
+                    );
+                }
                 contain(|| kind.end());
             }
         });
-        lost
     }
 }
 
@@ -341,14 +352,20 @@ impl<A: Actor> Slot<A> {
     fn is_cancelled(&self) -> bool {
         matches!(self.kind, Kind::Cancelled)
     }
-
-    /// Whether an item of a stream lies here that nobody has handled.
-    fn holds_item(&self) -> bool {
-        matches!(&self.kind, Kind::Running(running) if running.has_items && running.brings.is_some())
-    }
 }
 
 impl<A: Actor> Kind<A> {
+    /// The item of a stream that lies here, and that nobody has handled.
+    fn item(&self) -> Option<&A::LocalMsg> {
+        match self {
+            Self::Running(running) => match &running.brings {
+                Some(Brought::Message(item)) => Some(item),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Out of every borrow: runs destructors of the user.
     fn end(self) {
         if let Self::Running(mut running) = self

@@ -76,7 +76,7 @@ impl<A: Actor> Ctx<A> {
     ) -> Forward<A> {
         let end: End<A> = Rc::default();
         let at_end = end.clone();
-        let errand = begin(self.mailbox_id(), true, move |id, errand| async move {
+        let errand = begin(self.mailbox_id(), move |id, errand| async move {
             {
                 let mut stream = pin!(stream);
                 while let Some(item) = poll_fn(|cx| stream.as_mut().poll_next(cx)).await {

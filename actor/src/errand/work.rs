@@ -13,7 +13,7 @@ use crate::context::Ctx;
 use crate::fate::{self, Fate};
 use crate::life::contain;
 use crate::mailbox::Mailbox;
-use crate::registry::Registry;
+use crate::observe::{DeadLetterReason, report};
 
 impl<A: Actor> Ctx<A> {
     /// Runs a future beside the actor, and `then` with the actor and the output when it is done.
@@ -83,7 +83,7 @@ impl<A: Actor> Ctx<A> {
     where
         F: Future<Output: 'static> + 'static,
     {
-        begin(self.mailbox_id(), false, move |id, errand| async move {
+        begin(self.mailbox_id(), move |id, errand| async move {
             let output = future.await;
             let call = Brought::Call(Box::new(move |actor: &mut A, ctx: &mut Ctx<A>| {
                 then(actor, output, ctx);
@@ -125,20 +125,19 @@ impl<A: Actor> Ctx<A> {
     /// }
     /// ```
     pub fn spawn(&self, future: impl Future<Output = ()> + 'static) -> Errand {
-        begin(self.mailbox_id(), false, |_, _| future)
+        begin(self.mailbox_id(), |_, _| future)
     }
 }
 
 /// Begins a task. It removes its errand when it has ended by itself; a panic in it ends the actor.
 pub(super) fn begin<A: Actor, F>(
     id: ResidentId<Mailbox<A>>,
-    has_items: bool,
     make: impl FnOnce(ResidentId<Mailbox<A>>, ErrandId) -> F,
 ) -> Errand
 where
     F: Future<Output = ()> + 'static,
 {
-    let begun = id.visit(|mailbox| mailbox.errands().begin_task(has_items));
+    let begun = id.visit(|mailbox| mailbox.errands().begin_task());
     let (errand, handle) = begun.expect("a context is used while its actor is there");
     let work = make(id, errand);
     let task = greenroom_runtime::spawn(async move {
@@ -179,7 +178,7 @@ pub(super) async fn bring<A: Actor>(
     let brought = brought.await;
     if let Some(Brought::Message(message)) = brings {
         // Its actor has stopped meanwhile.
-        Registry::with(|registry| registry.count_dead_letters(1));
+        report::<A>(&message, DeadLetterReason::Stopped);
         fate::with(Fate::Stopped, || contain(|| drop(message)));
     }
     brought

@@ -24,8 +24,8 @@ use crate::address::Refused;
 use crate::fate::{self, Fate};
 use crate::life;
 use crate::mailbox::{self, Mailbox};
+use crate::observe::{DeadLetterReason, report, report_call};
 use crate::place::Place;
-use crate::registry::Registry;
 
 /// What travels to a keeper.
 pub(crate) enum Parcel<K, A: Actor> {
@@ -326,7 +326,7 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Resident for Keeper<K, A> {
                 });
                 match mailbox {
                     Some(mailbox) => mailbox.deliver(mailbox::Parcel::of(lane, message), origin),
-                    None => undeliverable(message, Fate::Stopped),
+                    None => undeliverable::<A>(message, Fate::Stopped),
                 }
             }
         }
@@ -337,10 +337,10 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Resident for Keeper<K, A> {
     }
 
     fn refuse(parcel: Parcel<K, A>, origin: Origin) {
-        if !matches!(parcel, Parcel::Message(..)) {
+        let Parcel::Message(_, _, message) = &parcel else {
             return Self::returned(parcel);
-        }
-        Registry::with(|registry| registry.count_dead_letters(1));
+        };
+        report_call::<A>(A::shared_method(message), DeadLetterReason::Late);
         if let Err(parcel) = origin.send_back::<Self>(parcel) {
             Self::returned(parcel);
         }
@@ -353,8 +353,9 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Resident for Keeper<K, A> {
 }
 
 /// Disposes of a message that found no keeper.
-pub(super) fn undeliverable<M>(message: M, fate: Fate) {
-    Registry::with(|registry| registry.count_dead_letters(1));
+pub(super) fn undeliverable<A: Actor>(message: A::Msg, fate: Fate) {
+    let message = message.into();
+    report::<A>(&message, DeadLetterReason::of_fate(fate));
     fate::with(fate, || life::contain(|| drop(message)));
 }
 

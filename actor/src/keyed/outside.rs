@@ -122,7 +122,7 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Visitor<K, A> {
 impl<K: Hash + Eq + Send + 'static, A: Actor> Drop for Visitor<K, A> {
     fn drop(&mut self) {
         if let Some(env) = self.env.take() {
-            undeliverable(env, self.fate);
+            undeliverable::<A>(env, self.fate);
         }
     }
 }

@@ -11,6 +11,7 @@ use super::{Stage, contain};
 use crate::actor::Actor;
 use crate::fate;
 use crate::mailbox::Mailbox;
+use crate::observe::DeadLetterReason;
 use crate::registry::Registry;
 
 /// The last local of the task to be dropped.
@@ -67,8 +68,7 @@ impl<A: Actor> Drop for End<A> {
         }
         self.mailbox.drop_actor();
         fate::set(None);
-        let undelivered = self.mailbox.close();
-        self.registry.count_dead_letters(undelivered);
+        self.mailbox.close(DeadLetterReason::of_end(&reason));
         mesh::evict(self.mailbox.id());
         self.registry.remove(self.mailbox.key());
         if self.mailbox.has_bonds() {

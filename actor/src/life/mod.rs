@@ -78,6 +78,7 @@ use crate::registry::Registry;
 
 /// How far the life of an actor has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum LifeState {
     /// Its start hook has not ended, or it is about to be restarted. Messages wait.

@@ -150,6 +150,7 @@ fn begin<A: Concurrent>(
 ) -> Reader<'_, A, impl Future<Output = ()>> {
     Reader {
         mailbox,
+        place: mailbox.seat_reader(A::method(&message)),
         serves: Serving::of(A::reply_of(&message)),
         handler: Some(Box::pin(read(mailbox, message))),
     }
@@ -173,6 +174,8 @@ struct Readers<R> {
 /// One handler. A panic in it is its output, and a panic in a drop of it goes no further: there may be others to drop.
 struct Reader<'a, A: Actor, F> {
     mailbox: &'a Mailbox<A>,
+    /// Where it is listed.
+    place: usize,
     /// The ask that its own asks are for.
     serves: Serving,
     /// Gone when it is being dropped.
@@ -185,6 +188,7 @@ impl<A: Actor, F: Future<Output = ()>> Future for Reader<'_, A, F> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self {
             mailbox,
+            place,
             serves,
             handler,
         } = &mut *self;
@@ -197,7 +201,10 @@ impl<A: Actor, F: Future<Output = ()>> Future for Reader<'_, A, F> {
         }
         let poll = || catch_unwind(AssertUnwindSafe(|| handler.as_mut().poll(cx)));
         match mailbox.while_handling(|| serves.during(poll)) {
-            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Pending) => {
+                mailbox.note_reader_wait(*place);
+                Poll::Pending
+            }
             Ok(Poll::Ready(())) => Poll::Ready(Ok(())),
             Err(payload) => {
                 mailbox.begin_failure();
@@ -211,5 +218,6 @@ impl<A: Actor, F> Drop for Reader<'_, A, F> {
     fn drop(&mut self) {
         let handler = self.handler.take();
         contain(|| drop(handler));
+        self.mailbox.unseat_reader(self.place);
     }
 }

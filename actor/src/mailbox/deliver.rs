@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use greenroom_runtime::mesh::{Fifo, Lane, Origin, Resident};
+use greenroom_runtime::mesh::{Lane, Origin, Resident};
 
 use super::{Letter, Mailbox, Parcel, Phase};
 use crate::actor::{Actor, Overflow};
 use crate::fate::{self, Fate};
 use crate::life::ActorId;
-use crate::registry::{AnyActor, Registry};
+use crate::observe::{ActorSnapshot, DeadLetterReason, report_call};
+use crate::registry::AnyActor;
 
 impl<A: Actor> Resident for Mailbox<A> {
     type Message = Parcel<A>;
@@ -33,10 +34,10 @@ impl<A: Actor> Resident for Mailbox<A> {
     /// A message goes home: its arguments are dropped where they came from, and the drop of its reply, which says that the
     /// actor has stopped, needs no answer of its own.
     fn refuse(parcel: Parcel<A>, origin: Origin) {
-        if !matches!(parcel, Parcel::Message(_) | Parcel::Urgent(_)) {
+        let (Parcel::Message(message) | Parcel::Urgent(message)) = &parcel else {
             return Self::returned(parcel);
-        }
-        Registry::with(|registry| registry.count_dead_letters(1));
+        };
+        report_call::<A>(A::shared_method(message), DeadLetterReason::Late);
         if let Err(parcel) = origin.send_back::<Self>(parcel) {
             Self::returned(parcel);
         }
@@ -80,13 +81,12 @@ impl<A: Actor> AnyActor for Mailbox<A> {
         Self::stop(self);
     }
 
+    fn inspect(&self) -> ActorSnapshot {
+        Self::inspect(self)
+    }
+
     fn queued(&self) -> usize {
-        let messages = |lane: &Fifo<Letter<A>>| {
-            let is_message = |letter: &&Letter<A>| matches!(letter, Letter::Message(_));
-            lane.iter().filter(is_message).count()
-        };
-        let urgent = self.rare.get().map(|rare| messages(&rare.urgent.borrow()));
-        messages(&self.queue.borrow()) + urgent.unwrap_or_default()
+        self.queued_in(Lane::Normal) + self.queued_in(Lane::Urgent)
     }
 
     fn id(&self) -> ActorId {

@@ -2,12 +2,13 @@
 
 use std::task::{Context, Poll, Waker};
 
-use greenroom_runtime::mesh::{Fifo, Lane, ResidentId, Ticket};
+use greenroom_runtime::mesh::{Lane, ResidentId, Ticket};
 
 use super::{Activity, Letter, Mailbox, Notices, Phase};
 use crate::actor::Actor;
 use crate::fate;
 use crate::life::{ExitReason, Summons, contain};
+use crate::observe::{DeadLetterReason, report};
 
 impl<A: Actor> Mailbox<A> {
     /// No more sends; what was accepted before is still handled.
@@ -129,20 +130,18 @@ impl<A: Actor> Mailbox<A> {
         self.rare().cause.set(Some(cause.to_string().into()));
     }
 
-    /// The actor is gone: hands back everything that was accepted and not handled. Returns how many messages.
-    pub(crate) fn close(&self) -> usize {
+    /// The actor is gone: hands back everything that was accepted and not handled.
+    pub(crate) fn close(&self, reason: DeadLetterReason) {
         self.phase.set(Phase::Closed);
         let urgent = self.rare.get().map(|rare| rare.urgent.take());
         let lanes = [urgent.unwrap_or_default(), self.queue.take()];
-        let undelivered = lanes
-            .iter()
-            .flat_map(Fifo::iter)
-            .filter(|letter| matches!(letter, Letter::Message(_)))
-            .count();
         let cause = self.rare.get().and_then(|rare| rare.cause.take());
         fate::with_cause(cause, || {
             for mut lane in lanes {
                 while let Some(letter) = lane.pop_front() {
+                    if let Letter::Message(message) = &letter {
+                        report::<A>(message, reason);
+                    }
                     contain(|| drop(letter));
                 }
             }
@@ -161,7 +160,6 @@ impl<A: Actor> Mailbox<A> {
             rare.belongings.release();
         }
         self.task.take();
-        undelivered
     }
 
     /// Stops the actor for a caller outside, whose messages may stand in the line: the stop takes its place behind them.

@@ -9,7 +9,6 @@ use crate::actor::Actor;
 use crate::errand::{Brought, Errands};
 use crate::fate::PanicReport;
 use crate::life::{ExitReason, Stage};
-use crate::registry::Registry;
 
 impl<A: Actor> Mailbox<A> {
     /// The table of errands, made when first needed.
@@ -18,7 +17,7 @@ impl<A: Actor> Mailbox<A> {
     }
 
     #[inline]
-    fn errands_begun(&self) -> Option<&Rc<Errands<A>>> {
+    pub(super) fn errands_begun(&self) -> Option<&Rc<Errands<A>>> {
         self.rare.get()?.errands.get()
     }
 
@@ -59,10 +58,9 @@ impl<A: Actor> Mailbox<A> {
     }
 
     /// Ends what this incarnation of the actor has begun.
-    pub(super) fn end_errands(&self) {
+    pub(crate) fn end_errands(&self) {
         if let Some(errands) = self.errands_begun() {
-            let lost = errands.clear();
-            Registry::with(|registry| registry.count_dead_letters(lost));
+            errands.clear();
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use greenroom_runtime::mesh::Fifo;
 
+use super::reading::now_ms;
 use super::{Activity, Letter, Mailbox, Phase};
 use crate::actor::Actor;
 use crate::life::{
@@ -129,8 +130,7 @@ impl<A: Actor> Mailbox<A> {
     pub(crate) fn note_wait(&self, cx: &Context<'_>) {
         self.remember_waker(cx);
         if self.waits_since_ms.get() == 0 && self.handling.get().is_some() {
-            let now_ms = Registry::with(Registry::age_ms);
-            self.waits_since_ms.set(now_ms.unwrap_or(0).max(1));
+            self.waits_since_ms.set(now_ms());
         }
         if self.phase.get() != Phase::Open {
             self.begin_grace(None);
@@ -152,17 +152,6 @@ impl<A: Actor> Mailbox<A> {
         if let Some(waker) = self.waker.get() {
             waker.wake_by_ref();
         }
-    }
-
-    /// The method whose handler waits, and for how long.
-    pub(crate) fn waits_in(&self) -> (Option<&'static str>, Option<Duration>) {
-        let Some(method) = self.handling.get() else {
-            return (None, None);
-        };
-        let since_ms = self.waits_since_ms.get();
-        let now_ms = Registry::with(Registry::age_ms).filter(|_| since_ms > 0);
-        let waited = now_ms.map(|now_ms| now_ms.wrapping_sub(since_ms).into());
-        (Some(method), waited.map(Duration::from_millis))
     }
 
     /// Something has gone wrong: from now on nothing is accepted that no later incarnation would handle.

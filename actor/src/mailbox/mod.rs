@@ -47,6 +47,7 @@ mod ending;
 mod errands;
 mod flow;
 mod given_up;
+mod inspect;
 mod life;
 mod outside;
 mod overflow;
@@ -229,6 +230,8 @@ struct Rare<A: Actor> {
     probes: RefCell<waits::Probes>,
     /// Asks of the messages that the handler has besides its own.
     owed: RefCell<Vec<AskId>>,
+    /// Its concurrent handlers that run.
+    readers: reading::Seats,
     belongings: belongings::Belongings,
     /// What its messages from other shards are a part of, if they come by the key of the actor.
     flow: Cell<Option<Flow>>,
@@ -246,6 +249,7 @@ impl<A: Actor> Default for Rare<A> {
             given_up: RefCell::default(),
             probes: RefCell::default(),
             owed: RefCell::default(),
+            readers: reading::Seats::default(),
             belongings: belongings::Belongings::default(),
             flow: Cell::default(),
             cause: Cell::default(),

@@ -93,7 +93,7 @@ fn bury<A: Actor>(id: ResidentId<Mailbox<A>>, env: A::Msg, fate: Fate) {
         // No dead letter of the system that has the shard's number now.
         fate::with(fate, || crate::life::contain(|| drop(env)));
     } else {
-        dispose(env, fate);
+        dispose::<A>(env.into(), fate);
     }
 }
 

@@ -17,7 +17,7 @@ use super::{Letter, Mailbox};
 use crate::actor::{Actor, Overflow};
 use crate::address::Refused;
 use crate::fate::{self, Fate};
-use crate::registry::Registry;
+use crate::observe::{DeadLetterReason, report};
 
 impl<A: Actor> Mailbox<A> {
     /// Sends from the actor's shard to a lane without room.
@@ -57,12 +57,14 @@ impl<A: Actor> Mailbox<A> {
         } else {
             Some(Letter::Message(message))
         };
-        dispose(dropped, Fate::Overflowed);
+        if let Some(Letter::Message(message)) = dropped {
+            dispose::<A>(message, Fate::Overflowed);
+        }
     }
 }
 
 /// Drops a message that nobody handles, which is a dead letter.
-pub(super) fn dispose<M>(message: M, fate: Fate) {
-    Registry::with(|registry| registry.count_dead_letters(1));
+pub(super) fn dispose<A: Actor>(message: A::LocalMsg, fate: Fate) {
+    report::<A>(&message, DeadLetterReason::of_fate(fate));
     fate::with(fate, || crate::life::contain(|| drop(message)));
 }

@@ -1,10 +1,13 @@
 //! What handlers that go together want of their mailbox: a reading phase, see `life/readers.rs`, and a batch.
 
-use std::cell::Ref;
+use std::cell::{Ref, RefCell};
 use std::task::Waker;
+
+use slab::Slab;
 
 use super::{Activity, Letter, Mailbox};
 use crate::actor::Actor;
+use crate::registry::Registry;
 
 /// The next letter, seen from what it may go together with.
 pub(crate) enum Next<A: Actor> {
@@ -17,6 +20,17 @@ pub(crate) enum Next<A: Actor> {
     /// There is none.
     Empty,
 }
+
+/// What is known of a concurrent handler that runs.
+#[derive(Clone, Copy)]
+pub(super) struct Seat {
+    pub(super) method: &'static &'static str,
+    /// As for a handler that has the actor for itself.
+    pub(super) waits_since_ms: u32,
+}
+
+/// Those that run, each in a place of its own.
+pub(super) type Seats = RefCell<Slab<Seat>>;
 
 impl<A: Actor> Mailbox<A> {
     /// Takes the next letter if it is a message of the wanted kind.
@@ -59,4 +73,29 @@ impl<A: Actor> Mailbox<A> {
             state.as_ref().expect("an actor stays until it ends")
         })
     }
+
+    /// A concurrent handler begins. Its place is to be left when it has ended.
+    pub(crate) fn seat_reader(&self, method: &'static &'static str) -> usize {
+        self.rare().readers.borrow_mut().insert(Seat {
+            method,
+            waits_since_ms: 0,
+        })
+    }
+
+    /// It waits.
+    pub(crate) fn note_reader_wait(&self, place: usize) {
+        let seat = &mut self.rare().readers.borrow_mut()[place];
+        if seat.waits_since_ms == 0 {
+            seat.waits_since_ms = now_ms();
+        }
+    }
+
+    pub(crate) fn unseat_reader(&self, place: usize) {
+        self.rare().readers.borrow_mut().remove(place);
+    }
+}
+
+/// Milliseconds of the shard, and never zero, which stands for none.
+pub(super) fn now_ms() -> u32 {
+    Registry::with(Registry::age_ms).unwrap_or(0).max(1)
 }

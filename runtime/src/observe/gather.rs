@@ -16,7 +16,7 @@ const LIMIT: Duration = Duration::from_millis(250);
 /// Asks all shards from a thread that may block; in their order, `None` for those that did not answer in time.
 pub(super) fn ask_all<T: Send + 'static>(
     handle: &Handle,
-    question: fn(&Shard) -> T,
+    question: impl Fn(&Shard) -> T + Copy + Send + 'static,
 ) -> Vec<Option<T>> {
     let (answer, answers) = mpsc::channel();
     for shard in handle.shards() {
@@ -37,7 +37,7 @@ pub(super) fn ask_all<T: Send + 'static>(
 /// Asks all shards without blocking the caller: a thread of the blocking pool waits for the answers.
 pub(super) async fn ask_all_async<T: Send + 'static>(
     handle: &Handle,
-    question: fn(&Shard) -> T,
+    question: impl Fn(&Shard) -> T + Copy + Send + 'static,
 ) -> Vec<Option<T>> {
     let count = handle.shard_count();
     let asking = handle.clone();
