@@ -32,6 +32,9 @@ pub(crate) trait AnyActor {
     fn kill_overdue(&self, grace: Duration);
     fn queued(&self) -> usize;
     fn inspect(&self) -> ActorSnapshot;
+    /// Has its handlers say which calls they wait for; false if they wait for none.
+    fn ask_waits(&self) -> bool;
+    fn owes_waits(&self) -> bool;
     /// Whether it has nothing to do.
     fn is_quiet(&self) -> bool;
     /// The method whose handler waits, and for how long.

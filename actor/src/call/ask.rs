@@ -260,8 +260,8 @@ impl<P: Port, M: Answers, A, B: Method<P, M, A>> Ask<P, M, A, B> {
                 _ => current_shard().map(|shard| Edge::Room(shard, B::LANE)),
             };
             let wakers = 1 + self.term.wakers();
-            if let Some(wait) = edge.and_then(|edge| self.call.describe(id, edge, wakers)) {
-                handling::tell(wait);
+            if let Some(edge) = edge {
+                handling::tell(self.call.describe(id, edge, wakers));
             }
             return Poll::Pending;
         }

@@ -134,14 +134,14 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
 
     /// What a handler that makes this call waits for, with so many clones of its waker.
     #[cold]
-    pub(super) fn describe(&self, id: AskId, edge: Edge, wakers: usize) -> Option<Wait> {
-        Some(Wait {
+    pub(super) fn describe(&self, id: AskId, edge: Edge, wakers: usize) -> Wait {
+        Wait {
             id,
             edge,
             site: self.site(),
             wakers,
-            forward: self.port.forward()?,
-        })
+            forward: self.port.forward(),
+        }
     }
 
     pub(super) fn send_outside(
@@ -227,9 +227,9 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Tell<P, M, A, B> {
             Mode::Usual => {}
             Mode::Inquiring => {
                 let shard = greenroom_runtime::current_shard();
-                let room = shard.map(|shard| Edge::Room(shard, B::LANE));
-                if let Some(wait) = room.and_then(|room| self.call.describe(id, room, 1)) {
-                    handling::tell(wait);
+                if let Some(shard) = shard {
+                    let room = Edge::Room(shard, B::LANE);
+                    handling::tell(self.call.describe(id, room, 1));
                 }
             }
             Mode::Breaking => {

@@ -25,7 +25,17 @@ pub(crate) struct Wait {
     pub(crate) site: CallSite,
     /// How many clones of its task's waker the wait keeps.
     pub(crate) wakers: usize,
-    pub(crate) forward: Forward,
+    /// How a question gets there; `None` if it cannot.
+    pub(crate) forward: Option<Forward>,
+}
+
+impl Wait {
+    /// Sends a probe to the actor that is waited for.
+    pub(crate) fn send(&self, probe: Box<Probe>) {
+        if let Some(forward) = &self.forward {
+            forward(probe);
+        }
+    }
 }
 
 /// Asks the actor that is waited for whom it waits for itself.
@@ -91,6 +101,6 @@ impl Probe {
     pub(crate) fn go_on(mut self: Box<Self>, wait: &Wait) {
         self.path.push(wait.site);
         self.edge = wait.edge;
-        (wait.forward)(self);
+        wait.send(self);
     }
 }

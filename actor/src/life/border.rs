@@ -109,14 +109,15 @@ impl<A: Actor, F: Future> Caught<'_, A, F> {
     /// Runs, and finds out whether it then waits for one call and nothing else; a call that closes a cycle gives up.
     #[cold]
     fn inquire(&mut self, cx: &mut Context<'_>) -> Polled<F::Output> {
-        let (polled, wait) = cycle::inquire(
+        let (polled, inquiry) = cycle::inquire(
             cx,
             |cx| self.run(cx),
             |polled| matches!(polled, Ok(Poll::Pending)),
         );
         let holds_up = self.served.ask.filter(|_| !self.served.is_deferred);
-        let closed = self.mailbox.answer(holds_up, wait.as_ref());
-        match (wait, closed) {
+        self.mailbox.note_waits(&inquiry.waits);
+        let wait = inquiry.sole();
+        match (wait, self.mailbox.answer(holds_up, wait)) {
             (Some(wait), Some(cycle)) => handling::breaking(wait.id, cycle, || self.run(cx)),
             _ => polled,
         }

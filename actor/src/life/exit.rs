@@ -31,6 +31,13 @@ impl fmt::Display for ActorId {
     }
 }
 
+#[cfg(feature = "json")]
+impl serde::Serialize for ActorId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 /// Why an actor ended, or one of its incarnations.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

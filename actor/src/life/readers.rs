@@ -33,6 +33,7 @@ use super::summons::Summons;
 use crate::actor::Actor;
 use crate::context::Ctx;
 use crate::fate::{self, Fate};
+use crate::handling;
 use crate::mailbox::{Mailbox, Next};
 
 /// An actor some of whose messages are concurrent.
@@ -88,7 +89,9 @@ async fn reading_phase<A: Concurrent>(
         interrupted: Interrupted { armed: true },
         running: FuturesUnordered::new(),
     };
-    readers.running.push(begin(mailbox, first));
+    let mut begun = 0..;
+    let mut begin = |message| begin(mailbox, begun.next().unwrap_or(u64::MAX), message);
+    readers.running.push(begin(first));
     let mut has_waited = false;
     let outcome = poll_fn(|cx| {
         mailbox.go_on_reading(cx.waker());
@@ -98,6 +101,11 @@ async fn reading_phase<A: Concurrent>(
         }
         if std::mem::replace(&mut has_waited, true) {
             share.renew();
+        }
+        if mailbox.is_asked() {
+            // No call of theirs is the only one that the actor waits for, but a snapshot may want to show them.
+            mailbox.answer(None, None);
+            poll_all(&mut readers.running);
         }
         loop {
             while let Poll::Ready(Some(ended)) = readers.running.poll_next_unpin(cx) {
@@ -118,7 +126,7 @@ async fn reading_phase<A: Concurrent>(
                 }
                 match mailbox.pop_if(A::is_concurrent) {
                     Next::Message(message) => {
-                        readers.running.push(begin(mailbox, message));
+                        readers.running.push(begin(message));
                         continue;
                     }
                     Next::Skipped => continue,
@@ -146,14 +154,24 @@ async fn reading_phase<A: Concurrent>(
 /// Begins with one concurrent message.
 fn begin<A: Concurrent>(
     mailbox: &Mailbox<A>,
+    number: u64,
     message: A::LocalMsg,
 ) -> Reader<'_, A, impl Future<Output = ()>> {
     Reader {
         mailbox,
+        number,
         place: mailbox.seat_reader(A::method(&message)),
         serves: Serving::of(A::reply_of(&message)),
         handler: Some(Box::pin(read(mailbox, message))),
     }
+}
+
+/// Has all of them polled, whoever was woken, in the order in which they were begun.
+#[cold]
+fn poll_all<A: Actor, F: Future<Output = ()>>(running: &mut FuturesUnordered<Reader<'_, A, F>>) {
+    let mut again: Vec<_> = std::mem::take(running).into_iter().collect();
+    again.sort_unstable_by_key(|reader| reader.number);
+    running.extend(again);
 }
 
 /// One concurrent message, from its start to its answer.
@@ -174,6 +192,8 @@ struct Readers<R> {
 /// One handler. A panic in it is its output, and a panic in a drop of it goes no further: there may be others to drop.
 struct Reader<'a, A: Actor, F> {
     mailbox: &'a Mailbox<A>,
+    /// The how manieth of its phase.
+    number: u64,
     /// Where it is listed.
     place: usize,
     /// The ask that its own asks are for.
@@ -191,6 +211,7 @@ impl<A: Actor, F: Future<Output = ()>> Future for Reader<'_, A, F> {
             place,
             serves,
             handler,
+            ..
         } = &mut *self;
         let Some(handler) = handler else {
             return Poll::Ready(Ok(()));
@@ -200,9 +221,10 @@ impl<A: Actor, F: Future<Output = ()>> Future for Reader<'_, A, F> {
             return Poll::Pending;
         }
         let poll = || catch_unwind(AssertUnwindSafe(|| handler.as_mut().poll(cx)));
-        match mailbox.while_handling(|| serves.during(poll)) {
+        let polled = mailbox.while_handling(|| serves.during(|| mailbox.poll_reader(*place, poll)));
+        match polled {
             Ok(Poll::Pending) => {
-                mailbox.note_reader_wait(*place);
+                mailbox.note_reader_wait(*place, handling::last_wait());
                 Poll::Pending
             }
             Ok(Poll::Ready(())) => Poll::Ready(Ok(())),

@@ -85,6 +85,14 @@ impl<A: Actor> AnyActor for Mailbox<A> {
         Self::inspect(self)
     }
 
+    fn ask_waits(&self) -> bool {
+        Self::ask_waits(self)
+    }
+
+    fn owes_waits(&self) -> bool {
+        Self::owes_waits(self)
+    }
+
     fn queued(&self) -> usize {
         self.queued_in(Lane::Normal) + self.queued_in(Lane::Urgent)
     }

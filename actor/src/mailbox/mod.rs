@@ -232,6 +232,8 @@ struct Rare<A: Actor> {
     owed: RefCell<Vec<AskId>>,
     /// Its concurrent handlers that run.
     readers: reading::Seats,
+    /// What a snapshot is to show of the handler that has the actor for itself.
+    shown: RefCell<inspect::Shown>,
     belongings: belongings::Belongings,
     /// What its messages from other shards are a part of, if they come by the key of the actor.
     flow: Cell<Option<Flow>>,
@@ -250,6 +252,7 @@ impl<A: Actor> Default for Rare<A> {
             probes: RefCell::default(),
             owed: RefCell::default(),
             readers: reading::Seats::default(),
+            shown: RefCell::default(),
             belongings: belongings::Belongings::default(),
             flow: Cell::default(),
             cause: Cell::default(),

@@ -7,6 +7,8 @@ use slab::Slab;
 
 use super::{Activity, Letter, Mailbox};
 use crate::actor::Actor;
+use crate::handling;
+use crate::observe::WaitSnapshot;
 use crate::registry::Registry;
 
 /// The next letter, seen from what it may go together with.
@@ -22,11 +24,14 @@ pub(crate) enum Next<A: Actor> {
 }
 
 /// What is known of a concurrent handler that runs.
-#[derive(Clone, Copy)]
 pub(super) struct Seat {
     pub(super) method: &'static &'static str,
     /// As for a handler that has the actor for itself.
     pub(super) waits_since_ms: u32,
+    pub(super) waits_on: u64,
+    /// It is to say which calls it waits for.
+    pub(super) is_asked: bool,
+    pub(super) waits: Vec<WaitSnapshot>,
 }
 
 /// Those that run, each in a place of its own.
@@ -79,12 +84,28 @@ impl<A: Actor> Mailbox<A> {
         self.rare().readers.borrow_mut().insert(Seat {
             method,
             waits_since_ms: 0,
+            waits_on: 0,
+            is_asked: false,
+            waits: Vec::new(),
         })
     }
 
-    /// It waits.
-    pub(crate) fn note_reader_wait(&self, place: usize) {
+    /// Polls it. If it is asked, it says which calls it waits for.
+    pub(crate) fn poll_reader<T>(&self, place: usize, poll: impl FnOnce() -> T) -> T {
+        if !self.rare().readers.borrow()[place].is_asked {
+            return poll();
+        }
+        let (polled, waits) = handling::inquiring(poll);
         let seat = &mut self.rare().readers.borrow_mut()[place];
+        seat.is_asked = false;
+        seat.waits = waits.iter().map(WaitSnapshot::new).collect();
+        polled
+    }
+
+    /// It waits, for this call among others; zero for none.
+    pub(crate) fn note_reader_wait(&self, place: usize, waits_on: u64) {
+        let seat = &mut self.rare().readers.borrow_mut()[place];
+        seat.waits_on = waits_on;
         if seat.waits_since_ms == 0 {
             seat.waits_since_ms = now_ms();
         }

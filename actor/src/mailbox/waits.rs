@@ -66,7 +66,7 @@ impl<A: Actor> Mailbox<A> {
     }
 
     /// Has the handler polled soon.
-    fn be_asked(&self) {
+    pub(super) fn be_asked(&self) {
         self.is_asked.set(true);
         if let Some(waker) = self.waker.get() {
             waker.wake_by_ref();
@@ -101,7 +101,7 @@ impl<A: Actor> Mailbox<A> {
             }
         }
         if asks_around {
-            (wait.forward)(Probe::begin(number, wait));
+            wait.send(Probe::begin(number, wait));
         }
         None
     }

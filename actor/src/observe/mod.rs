@@ -13,5 +13,5 @@ pub use self::dead_letter::{DeadLetter, DeadLetterReason};
 pub(crate) use self::dead_letter::{DeadLetterHook, report, report_call};
 pub use self::snapshot::{
     ActorActivity, ActorSnapshot, HandlerSnapshot, LaneSnapshot, ShardActors, ShardSnapshot,
-    Snapshot,
+    Snapshot, WaitReason, WaitSnapshot,
 };

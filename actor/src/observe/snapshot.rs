@@ -5,7 +5,9 @@ use std::fmt;
 use greenroom_runtime::ShardId;
 use greenroom_runtime::observe::{Found, RunningTask};
 
-use crate::life::LifeState;
+use crate::cycle::{Edge, Wait};
+use crate::error::CallSite;
+use crate::life::{ActorId, LifeState};
 use crate::registry::{Counts, Registry};
 use crate::system::{Handle, System};
 
@@ -69,8 +71,8 @@ pub struct ShardActors {
 pub struct ActorSnapshot {
     /// The name of its type.
     pub actor: &'static str,
-    /// Tells it from all others in the process; as in the texts of errors.
-    pub id: String,
+    /// Tells it from all others in the process.
+    pub id: ActorId,
     /// What it is doing.
     pub activity: ActorActivity,
     /// How far its life has come.
@@ -108,7 +110,7 @@ pub struct LaneSnapshot {
 }
 
 /// A handler that waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct HandlerSnapshot {
@@ -116,18 +118,65 @@ pub struct HandlerSnapshot {
     pub method: &'static str,
     /// How long it has been waiting since it first had to, in nanoseconds. `None` if it runs for the first time.
     pub age_ns: Option<u64>,
+    /// The calls that it waits for. What else it waits for, a timer or a socket, is not known.
+    pub waits_for: Vec<WaitSnapshot>,
+}
+
+/// A call that a handler waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct WaitSnapshot {
+    /// The actor that was called, by the name of its type.
+    pub actor: &'static str,
+    /// Which one, as [`ActorSnapshot::id`]; `None` if it was called by its key.
+    pub id: Option<ActorId>,
+    /// The method that was called.
+    pub method: &'static str,
+    /// The shard of that actor.
+    pub shard: Option<ShardId>,
+    /// What is missing for the handler to go on.
+    pub reason: WaitReason,
+}
+
+/// What a handler lacks of a call that it waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
+#[non_exhaustive]
+pub enum WaitReason {
+    /// The answer.
+    Answer,
+    /// Room in the mailbox of the actor that is called.
+    Room,
+}
+
+impl WaitSnapshot {
+    pub(crate) fn new(wait: &Wait) -> Self {
+        let CallSite {
+            actor,
+            method,
+            shard,
+            number,
+        } = wait.site;
+        Self {
+            actor,
+            // Otherwise it is the number of whoever finds the actor.
+            id: wait.forward.is_some().then(|| ActorId::new(number)),
+            method,
+            shard,
+            reason: match wait.edge {
+                Edge::Answer(_) => WaitReason::Answer,
+                Edge::Room(..) => WaitReason::Room,
+            },
+        }
+    }
 }
 
 impl Snapshot {
-    fn new(found: Vec<Found<ShardActors>>) -> Self {
-        let shards = found.into_iter().map(|found| ShardSnapshot {
-            shard: found.shard,
-            state: found.answer,
-            stuck_in: found.stuck_in,
-        });
-        Self {
-            shards: shards.collect(),
-        }
+    /// All actors of the shards that answered.
+    pub fn actors(&self) -> impl Iterator<Item = &ActorSnapshot> {
+        let states = self.shards.iter().filter_map(|shard| shard.state.as_ref());
+        states.flat_map(|state| &state.actors)
     }
 
     /// The snapshot as JSON.
@@ -146,38 +195,113 @@ impl Snapshot {
 }
 
 impl System {
-    /// Asks every shard what its actors are at, and waits for at most 250 ms.
+    /// Asks every shard what its actors are at. One that does not answer within 250 ms is left out.
+    ///
+    /// Handlers that wait for calls are polled once more, to say for which. Shards that have some are asked twice, or a
+    /// third time if they are busy.
     ///
     /// # Panics
     /// If the calling thread is a shard, which would block: use [`Handle::snapshot`] there.
     #[must_use]
     #[track_caller]
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot::new(self.survey(actors))
+        let mut looks = Looks::new(self.survey(ask_and_look));
+        while looks.are_to_go_on() {
+            looks.add(self.survey(look));
+        }
+        looks.into_snapshot()
     }
 }
 
 impl Handle {
-    /// Asks every shard what its actors are at, and waits for at most 250 ms. From any thread, and without blocking it.
+    /// Asks every shard what its actors are at, as [`System::snapshot`]. From any thread, and without blocking it.
     ///
     /// # Cancel safety
     /// Dropping the future has no effect.
     pub fn snapshot(&self) -> impl Future<Output = Snapshot> + Send + use<> {
-        let found = self.runtime().survey(actors);
-        async move { Snapshot::new(found.await) }
+        let runtime = self.runtime().clone();
+        async move {
+            let mut looks = Looks::new(runtime.survey(ask_and_look).await);
+            while looks.are_to_go_on() {
+                looks.add(runtime.survey(look).await);
+            }
+            looks.into_snapshot()
+        }
     }
 }
 
-/// What the actors of the calling shard are at.
-fn actors() -> ShardActors {
+/// What a shard sees of its actors.
+struct Seen {
+    actors: ShardActors,
+    /// Handlers that have yet to say what they wait for.
+    owing: usize,
+}
+
+/// Has those who wait for calls say for which, and looks.
+fn ask_and_look() -> Seen {
     let registry = Registry::current().expect("a survey asks shards");
-    ShardActors {
-        counts: registry.counts(),
-        actors: registry
-            .actors()
-            .iter()
-            .map(|actor| actor.inspect())
-            .collect(),
+    for actor in registry.actors() {
+        actor.ask_waits();
+    }
+    look()
+}
+
+fn look() -> Seen {
+    let registry = Registry::current().expect("a survey asks shards");
+    let actors = registry.actors();
+    Seen {
+        owing: actors.iter().filter(|actor| actor.owes_waits()).count(),
+        actors: ShardActors {
+            counts: registry.counts(),
+            actors: actors.iter().map(|actor| actor.inspect()).collect(),
+        },
+    }
+}
+
+/// What was seen until now.
+struct Looks {
+    seen: Vec<Found<Seen>>,
+    left: u32,
+}
+
+impl Looks {
+    /// How often shards are asked at most: a busy one has not polled everybody yet when it is asked again.
+    const MOST: u32 = 3;
+
+    fn new(first: Vec<Found<Seen>>) -> Self {
+        Self {
+            seen: first,
+            left: Self::MOST - 1,
+        }
+    }
+
+    /// Whether another look would show more.
+    fn are_to_go_on(&self) -> bool {
+        let mut answers = self.seen.iter().filter_map(|found| found.answer.as_ref());
+        self.left > 0 && answers.any(|seen| seen.owing > 0)
+    }
+
+    fn add(&mut self, next: Vec<Found<Seen>>) {
+        self.left -= 1;
+        for (before, now) in self.seen.iter_mut().zip(next) {
+            if now.answer.is_some() {
+                *before = now;
+            } else {
+                // It was waited for, and perhaps not for the first time.
+                self.left = 0;
+            }
+        }
+    }
+
+    fn into_snapshot(self) -> Snapshot {
+        let shards = self.seen.into_iter().map(|found| ShardSnapshot {
+            shard: found.shard,
+            state: found.answer.map(|seen| seen.actors),
+            stuck_in: found.stuck_in,
+        });
+        Snapshot {
+            shards: shards.collect(),
+        }
     }
 }
 
@@ -246,8 +370,25 @@ impl fmt::Display for ActorSnapshot {
 impl fmt::Display for HandlerSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.method)?;
-        match self.age_ns {
-            Some(age) => write!(f, " for {} ms", age / 1_000_000),
+        if let Some(age) = self.age_ns {
+            write!(f, " for {} ms", age / 1_000_000)?;
+        }
+        for (place, wait) in self.waits_for.iter().enumerate() {
+            f.write_str(if place == 0 { " (waits for " } else { ", " })?;
+            write!(f, "{wait}")?;
+        }
+        f.write_str(if self.waits_for.is_empty() { "" } else { ")" })
+    }
+}
+
+impl fmt::Display for WaitSnapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.reason == WaitReason::Room {
+            f.write_str("room for ")?;
+        }
+        write!(f, "{}::{}", self.actor, self.method)?;
+        match &self.id {
+            Some(id) => write!(f, " of {id}"),
             None => Ok(()),
         }
     }
