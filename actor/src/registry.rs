@@ -1,6 +1,8 @@
 //! The actors of one shard, as far as the system needs to know them.
 
+use std::any::TypeId;
 use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::{Arc, mpsc};
 use std::task::{Poll, Waker};
@@ -9,10 +11,11 @@ use std::time::Duration;
 use greenroom_runtime::time::Instant;
 use slab::Slab;
 
+use crate::actor::Actor;
 use crate::life::{
     ActorId, Alarm, DEFAULT_GRACE, Down, Graces, OnRootFailure, contain, note_root_failure,
 };
-use crate::observe::{ActorSnapshot, DeadLetterHook};
+use crate::observe::{ActorSnapshot, DeadLetterHook, Tally};
 use crate::shutdown::Killed;
 use crate::system::Handle;
 
@@ -49,6 +52,8 @@ pub(crate) struct Settings {
     /// Rung when a failure is to end the system.
     pub(crate) alarm: Arc<Alarm>,
     pub(crate) on_dead_letter: Option<DeadLetterHook>,
+    /// Whether the time is taken that handlers run.
+    pub(crate) is_busy_time_measured: bool,
 }
 
 impl Default for Settings {
@@ -58,6 +63,7 @@ impl Default for Settings {
             on_root_failure: OnRootFailure::GoOn,
             alarm: Arc::default(),
             on_dead_letter: None,
+            is_busy_time_measured: false,
         }
     }
 }
@@ -66,6 +72,7 @@ impl Default for Settings {
 #[derive(Default)]
 pub(crate) struct Registry {
     actors: RefCell<Slab<Rc<dyn AnyActor>>>,
+    tallies: RefCell<BTreeMap<TypeId, Rc<Tally>>>,
     /// Messages that reached nobody, or were handed back by an end.
     dead_letters: Cell<u64>,
     /// Errors of told messages, which nobody waited for.
@@ -150,6 +157,22 @@ impl Registry {
             Poll::Pending
         })
         .await;
+    }
+
+    /// What is counted of the actors of a type.
+    pub(crate) fn tally<A: Actor>(&self) -> Rc<Tally> {
+        if let Some(tally) = self.tallies.borrow().get(&TypeId::of::<A>()) {
+            return tally.clone();
+        }
+        let is_timed = self.settings.borrow().is_busy_time_measured;
+        let tally = Rc::new(Tally::new(A::NAME, is_timed));
+        let mut tallies = self.tallies.borrow_mut();
+        tallies.insert(TypeId::of::<A>(), tally.clone());
+        tally
+    }
+
+    pub(crate) fn tallies(&self) -> Vec<Rc<Tally>> {
+        self.tallies.borrow().values().cloned().collect()
     }
 
     pub(crate) fn count_dead_letters(&self, count: usize) {

@@ -120,7 +120,23 @@ pub fn answer_flat<A: Actor, R: IsResult>(
     method: &'static str,
     show: fn(&R) -> Option<String>,
 ) {
-    if reply.is_told() && value.is_failure() {
+    if value.is_failure() {
+        failed(reply, value, ctx, method, show);
+    } else {
+        reply.send(value);
+    }
+}
+
+#[cold]
+fn failed<A: Actor, R: IsResult>(
+    reply: Reply<R>,
+    value: R,
+    ctx: &mut Ctx<A>,
+    method: &'static str,
+    show: fn(&R) -> Option<String>,
+) {
+    ctx.resident().visit(|mailbox| mailbox.tally().err());
+    if reply.is_told() {
         drop(reply);
         told_error(value, ctx, method, show);
     } else {
@@ -128,7 +144,6 @@ pub fn answer_flat<A: Actor, R: IsResult>(
     }
 }
 
-#[cold]
 fn told_error<A: Actor, R: IsResult>(
     value: R,
     ctx: &mut Ctx<A>,

@@ -22,6 +22,7 @@ mod isolation;
 mod keyed;
 mod lanes;
 mod large;
+mod metrics;
 mod moved;
 mod names;
 mod order;

@@ -160,6 +160,7 @@ fn rebirth<A: Actor>(end: &End<A>, lineage: &mut Lineage<A>) -> Result<(), Panic
     lineage.reborn();
     let factory = lineage.factory.as_mut().expect("it gave its permission");
     end.registry.count_restart();
+    end.mailbox.tally().restart();
     match catch_unwind(AssertUnwindSafe(factory)) {
         Ok(actor) => {
             end.mailbox.set_actor(actor);

@@ -71,6 +71,7 @@ impl<A: Actor> Drop for End<A> {
         self.mailbox.close(DeadLetterReason::of_end(&reason));
         mesh::evict(self.mailbox.id());
         self.registry.remove(self.mailbox.key());
+        self.mailbox.tally().end_actor();
         if self.mailbox.has_bonds() {
             // The factory is the user's.
             let lineage = self.mailbox.bonds().lineage.take();

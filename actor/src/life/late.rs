@@ -21,9 +21,10 @@ pub(crate) fn start_late<A: Actor>(
     birth: impl Future<Output = Result<A, StartFailure>> + 'static,
 ) -> Option<Rc<Mailbox<A>>> {
     let registry = Registry::current()?;
-    let mailbox = settle(None);
+    let mailbox = settle(None, registry.tally::<A>());
     let key = registry.insert(mailbox.clone());
     mailbox.set_key(key);
+    mailbox.tally().begin_actor();
     let end = End {
         mailbox: mailbox.clone(),
         registry,

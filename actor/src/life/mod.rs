@@ -109,7 +109,8 @@ pub(crate) type Started = oneshot::Sender<Result<(), SpawnErrorKind>>;
 /// Starts an actor on the calling shard; `None` on a thread that is none.
 pub(crate) fn start<A: Actor>(actor: A, started: Option<Started>) -> Option<Addr<A>> {
     let registry = Registry::current()?;
-    Some(start_settled(registry, &settle(Some(actor)), started))
+    let mailbox = settle(Some(actor), registry.tally::<A>());
+    Some(start_settled(registry, &mailbox, started))
 }
 
 /// Starts a child on the calling shard; `None` on a thread that is none.
@@ -121,7 +122,7 @@ pub(crate) fn start_child<A: Actor>(
     grace: Option<Duration>,
 ) -> Option<Addr<A>> {
     let registry = Registry::current()?;
-    let mailbox = settle(Some(actor));
+    let mailbox = settle(Some(actor), registry.tally::<A>());
     mailbox.set_parent(parent, lineage.restart(), grace);
     mailbox.bonds().lineage.set(Some(Box::new(lineage)));
     Some(start_settled(registry, &mailbox, started))
@@ -135,6 +136,7 @@ fn start_settled<A: Actor>(
     let key = registry.insert(mailbox.clone());
     mailbox.set_key(key);
     let id = mailbox.id();
+    mailbox.tally().begin_actor();
     let end = End {
         mailbox: mailbox.clone(),
         registry,

@@ -126,6 +126,7 @@ async fn reading_phase<A: Concurrent>(
                 }
                 match mailbox.pop_if(A::is_concurrent) {
                     Next::Message(message) => {
+                        mailbox.tally().handle();
                         readers.running.push(begin(message));
                         continue;
                     }

@@ -120,6 +120,7 @@ fn next<A: Actor>(
 }
 
 fn serve_now<A: Actor>(mailbox: &Mailbox<A>, share: &mut Share) -> Served<A> {
+    let _time = mailbox.time();
     let mut actor = mailbox.state();
     let mut ctx = Ctx::new(mailbox.id());
     while share.take() {
@@ -133,6 +134,7 @@ fn serve_now<A: Actor>(mailbox: &Mailbox<A>, share: &mut Share) -> Served<A> {
                 None => {}
                 Some(Brought::Call(call)) => call(&mut actor, &mut ctx),
                 Some(Brought::Message(message)) => {
+                    mailbox.tally().handle();
                     if let Some(message) = actor.dispatch_now(message, &mut ctx) {
                         return Served::Awaits(message);
                     }
@@ -147,6 +149,7 @@ fn serve_now<A: Actor>(mailbox: &Mailbox<A>, share: &mut Share) -> Served<A> {
                 } else {
                     message
                 };
+                mailbox.tally().handle();
                 if let Some(message) = actor.dispatch_now(message, &mut ctx) {
                     return Served::Awaits(message);
                 }

@@ -9,14 +9,6 @@ use crate::actor::{Actor, Overflow};
 use crate::address::Refused;
 
 impl<A: Actor> Mailbox<A> {
-    /// Whether nobody stands in line, for any lane.
-    #[inline]
-    pub(super) fn nobody_waits(&self) -> bool {
-        self.rare
-            .get()
-            .is_none_or(|rare| rare.lines.iter().all(|line| line.waiting.is_empty()))
-    }
-
     /// Whether the holder of a place in a lane's line, or a newcomer with none, is next.
     #[inline]
     fn may_pass(&self, lane: Lane, place: Option<Ticket>) -> bool {

@@ -31,11 +31,17 @@ impl<A: Actor> Mailbox<A> {
         Some(answer.unwrap_or(Err(Failure::NoReply)))
     }
 
+    /// Whether a message may be handled here and now. Not if there is more to do around a handler than to run it, a look at
+    /// the clock. So that nobody pays for the question, an actor whose time is taken says so where what it seldom has is looked
+    /// at anyway.
     #[inline]
     pub(super) fn may_handle_at_once(&self) -> bool {
         self.activity.get() == Activity::Idle
             && self.phase.get() == Phase::Open
-            && self.nobody_waits()
+            && self
+                .rare
+                .get()
+                .is_none_or(|rare| !rare.is_timed.get() && rare.nobody_waits())
             && !fate::is_decided()
     }
 
@@ -43,12 +49,15 @@ impl<A: Actor> Mailbox<A> {
     #[inline]
     pub(super) fn handle_at_once(&self, lane: Lane, message: A::LocalMsg) {
         self.activity.set(Activity::AtOnce);
+        self.tally.handle();
         let handled = catch_unwind(AssertUnwindSafe(|| {
             self.state().dispatch_now(message, &mut Ctx::new(self.id()))
         }));
         match handled {
             Ok(None) => {}
             Ok(Some(message)) => {
+                // It is yet to be handled.
+                self.tally.take_back();
                 let letter = Letter::Message(message);
                 self.lane(lane).borrow_mut().push_back(letter);
                 self.announce(lane);

@@ -9,6 +9,7 @@ use std::cell::{Cell, RefCell};
 use super::{Mailbox, Phase};
 use crate::actor::Actor;
 use crate::life::contain;
+use crate::names::name_of;
 
 #[derive(Default)]
 pub(super) struct Belongings {
@@ -38,6 +39,16 @@ impl<A: Actor> Mailbox<A> {
         belongings.next.set(number + 1);
         belongings.owned.borrow_mut().push((number, value));
         Ok(number)
+    }
+
+    /// The names by which it is registered.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let Some(rare) = self.rare.get() else {
+            return Vec::new();
+        };
+        let owned = rare.belongings.owned.borrow();
+        let names = owned.iter().filter_map(|(_, value)| name_of(&**value));
+        names.map(str::to_owned).collect()
     }
 
     /// Takes a value out again.

@@ -10,7 +10,9 @@ use super::{Activity, Letter, Mailbox, Phase};
 use crate::actor::Actor;
 use crate::cycle::Wait;
 use crate::handling;
-use crate::observe::{ActorActivity, ActorSnapshot, HandlerSnapshot, LaneSnapshot, WaitSnapshot};
+use crate::observe::{
+    ActorActivity, ActorSnapshot, HandlerSnapshot, LaneSnapshot, Tally, Timed, WaitSnapshot,
+};
 
 /// What the handler that has the actor for itself was found to wait for, when it was asked last.
 #[derive(Default)]
@@ -23,11 +25,22 @@ pub(super) struct Shown {
 }
 
 impl<A: Actor> Mailbox<A> {
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Takes the time that its handlers run, if that is wanted.
+    #[inline]
+    pub(crate) fn time(&self) -> Option<Timed<'_>> {
+        self.tally.time()
+    }
+
     /// What the actor is at.
     pub(super) fn inspect(&self) -> ActorSnapshot {
         ActorSnapshot {
             actor: A::NAME,
             id: self.actor_id(),
+            names: self.names(),
             state: self.life_state(),
             activity: match self.activity.get() {
                 Activity::Idle => ActorActivity::Idle,
@@ -66,7 +79,7 @@ impl<A: Actor> Mailbox<A> {
     /// The handlers that run.
     fn handlers(&self) -> Vec<HandlerSnapshot> {
         let snapshot = |method: &&'static str, since_ms, waits: &[_]| HandlerSnapshot {
-            method: *method,
+            method,
             age_ns: waited(since_ms).map(nanos),
             waits_for: waits.to_vec(),
         };

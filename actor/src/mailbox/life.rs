@@ -172,6 +172,7 @@ impl<A: Actor> Mailbox<A> {
         let bonds = self.bonds();
         let is_first = bonds.reason.borrow().is_none();
         if is_first {
+            self.tally.fail();
             *bonds.reason.borrow_mut() = Some(reason);
         } else {
             contain(|| drop(reason));

@@ -70,6 +70,7 @@ use crate::actor::Actor;
 use crate::cycle::Probe;
 use crate::errand::Errands;
 use crate::life::{Bonds, Control, Restart, Stage, Summonses};
+use crate::observe::Tally;
 
 /// How many urgent messages a mailbox has room for, unless it is unbounded.
 pub(crate) const URGENT_ROOM: usize = 16;
@@ -204,6 +205,8 @@ pub struct Mailbox<A: Actor> {
     waits_since_ms: Cell<u32>,
     /// How many messages that handler has besides the one it began with.
     beside: Cell<u32>,
+    /// Of all actors of its type.
+    tally: Rc<Tally>,
     /// The actor's task, once it was polled.
     waker: OnceCell<Waker>,
     /// For `kill`; taken out when the actor ends.
@@ -232,6 +235,8 @@ struct Rare<A: Actor> {
     owed: RefCell<Vec<AskId>>,
     /// Its concurrent handlers that run.
     readers: reading::Seats,
+    /// The time that its handlers take is measured.
+    is_timed: Cell<bool>,
     /// What a snapshot is to show of the handler that has the actor for itself.
     shown: RefCell<inspect::Shown>,
     belongings: belongings::Belongings,
@@ -243,6 +248,13 @@ struct Rare<A: Actor> {
     errands: OnceCell<Rc<Errands<A>>>,
 }
 
+impl<A: Actor> Rare<A> {
+    /// Whether nobody stands in line, for any lane.
+    fn nobody_waits(&self) -> bool {
+        self.lines.iter().all(|line| line.waiting.is_empty())
+    }
+}
+
 impl<A: Actor> Default for Rare<A> {
     fn default() -> Self {
         Self {
@@ -252,6 +264,7 @@ impl<A: Actor> Default for Rare<A> {
             probes: RefCell::default(),
             owed: RefCell::default(),
             readers: reading::Seats::default(),
+            is_timed: Cell::new(false),
             shown: RefCell::default(),
             belongings: belongings::Belongings::default(),
             flow: Cell::default(),
@@ -281,7 +294,7 @@ impl<A: Actor> std::fmt::Debug for Mailbox<A> {
 }
 
 impl<A: Actor> Mailbox<A> {
-    pub(crate) fn new(actor: Option<A>) -> Self {
+    pub(crate) fn new(actor: Option<A>, tally: Rc<Tally>) -> Self {
         Self {
             state: RefCell::new(actor),
             queue: RefCell::new(Fifo::default()),
@@ -296,6 +309,7 @@ impl<A: Actor> Mailbox<A> {
             handling: Cell::new(None),
             waits_since_ms: Cell::new(0),
             beside: Cell::new(0),
+            tally,
             waker: OnceCell::new(),
             task: Cell::new(None),
             id: OnceCell::new(),
@@ -366,8 +380,11 @@ impl<A: Actor> Mailbox<A> {
 }
 
 /// Puts a mailbox into the shard's tables; that of an actor which is yet to be made, if there is none.
-pub(crate) fn settle<A: Actor>(actor: Option<A>) -> Rc<Mailbox<A>> {
-    let mailbox = Rc::new(Mailbox::new(actor));
+pub(crate) fn settle<A: Actor>(actor: Option<A>, tally: Rc<Tally>) -> Rc<Mailbox<A>> {
+    let mailbox = Rc::new(Mailbox::new(actor, tally));
+    if mailbox.tally.is_timed() {
+        mailbox.rare().is_timed.set(true);
+    }
     let id = greenroom_runtime::mesh::settle(mailbox.clone());
     mailbox.install(id);
     mailbox

@@ -90,7 +90,9 @@ impl<A: Actor> Mailbox<A> {
     /// Polls one of the actor's own handlers.
     pub(crate) fn while_handling<R>(&self, poll: impl FnOnce() -> R) -> R {
         self.activity.set(Activity::Polling);
+        let time = self.time();
         let result = poll();
+        drop(time);
         self.activity.set(Activity::Busy);
         result
     }

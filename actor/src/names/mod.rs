@@ -26,6 +26,7 @@ use greenroom_runtime::{ShardId, time};
 
 pub use self::error::{LookupError, Named, RegisterError};
 use self::error::{LookupErrorKind, RegisterErrorKind};
+pub(crate) use self::shelf::name_of;
 use self::shelf::{
     Awaited, Claim, ShardShelf, SystemShelf, lookup, not_found, register, unregister,
 };

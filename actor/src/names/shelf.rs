@@ -1,5 +1,6 @@
 //! Where books of names are kept, and the claims on names in them.
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::pin::Pin;
@@ -113,6 +114,16 @@ impl<S: Shelf> Claim<S> {
         // Dropped, and so told, with no lock held.
         drop(waiters);
         Ok(())
+    }
+}
+
+/// The name, if what an actor owns is one.
+pub(crate) fn name_of(owned: &dyn Any) -> Option<&str> {
+    if let Some(claim) = owned.downcast_ref::<Claim<Arc<SystemShelf>>>() {
+        Some(&claim.name)
+    } else {
+        let claim = owned.downcast_ref::<Claim<Rc<ShardShelf>>>()?;
+        Some(&claim.name)
     }
 }
 

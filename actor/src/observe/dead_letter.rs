@@ -118,6 +118,7 @@ pub(crate) fn report_call<A: Actor>(method: &'static str, reason: DeadLetterReas
     // A shard that has ended counts nothing any more.
     let hook = Registry::with(|registry| {
         registry.count_dead_letters(1);
+        registry.tally::<A>().dead_letter();
         registry.dead_letter_hook()
     });
     if let Some(DeadLetterHook(hook)) = hook.flatten() {

@@ -73,6 +73,8 @@ pub struct ActorSnapshot {
     pub actor: &'static str,
     /// Tells it from all others in the process.
     pub id: ActorId,
+    /// The names by which it is [registered](crate::Names), here and in the system.
+    pub names: Vec<String>,
     /// What it is doing.
     pub activity: ActorActivity,
     /// How far its life has come.
@@ -341,6 +343,9 @@ impl fmt::Display for ShardActors {
 impl fmt::Display for ActorSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.actor, self.id)?;
+        self.names
+            .iter()
+            .try_for_each(|name| write!(f, " {name:?}"))?;
         match (&*self.handlers, self.activity) {
             ([], ActorActivity::Idle) => f.write_str(" idle")?,
             ([], ActorActivity::Busy) => f.write_str(" busy")?,
