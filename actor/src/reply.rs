@@ -6,6 +6,7 @@ use greenroom_runtime::mesh::{AskNote, ReplyKey};
 use greenroom_runtime::time::Instant;
 
 use crate::fate::{self, Fate, PanicReport};
+use crate::observe::Trail;
 
 /// Why an ask has no answer, on its way to the asker.
 #[derive(Debug)]
@@ -25,7 +26,7 @@ pub enum Failure {
 /// What is written into an asker's slot.
 pub(crate) type Answer<R> = Result<R, Failure>;
 
-/// The right to answer one ask, once. 16 bytes.
+/// The right to answer one ask, once. 16 bytes; with the feature `tracing`, 24.
 ///
 /// A handler that takes a `Reply<T>` returns nothing and may keep it to answer later. Dropping it unanswered tells the
 /// asker at once. Of a told message it leads nowhere.
@@ -62,18 +63,31 @@ pub(crate) type Answer<R> = Result<R, Failure>;
 pub struct Reply<R: 'static> {
     /// One that leads nowhere for a told message: `Option` has room in it, and this is written as the others are.
     key: ReplyKey<Answer<R>>,
+    /// Where the message was sent.
+    trail: Trail,
 }
 
 impl<R> Reply<R> {
     pub(crate) fn to(key: ReplyKey<Answer<R>>) -> Self {
-        Self { key }
+        Self {
+            key,
+            trail: Trail::NONE,
+        }
     }
 
     /// The reply of a told message.
     pub(crate) fn none() -> Self {
         Self {
             key: ReplyKey::nowhere(),
+            trail: Trail::NONE,
         }
+    }
+
+    /// The same, of a message that was sent there.
+    #[inline]
+    pub(crate) fn sent(mut self, trail: Trail) -> Self {
+        self.trail = trail;
+        self
     }
 
     /// Whether somebody waits for the answer, as far as this thread can tell: false for a told message and for an ask
@@ -144,6 +158,10 @@ pub trait AnyReply {
     /// As [`Reply::is_wanted`].
     #[doc(hidden)]
     fn is_wanted(&self) -> bool;
+
+    /// Where the message was sent.
+    #[doc(hidden)]
+    fn trail(&self) -> Trail;
 }
 
 impl<R> AnyReply for Reply<R> {
@@ -153,6 +171,10 @@ impl<R> AnyReply for Reply<R> {
 
     fn is_wanted(&self) -> bool {
         Self::is_wanted(self)
+    }
+
+    fn trail(&self) -> Trail {
+        self.trail
     }
 }
 
@@ -180,4 +202,5 @@ impl<R> fmt::Debug for Reply<R> {
     }
 }
 
-const _: () = assert!(size_of::<Option<Reply<String>>>() == 16);
+// With the feature `tracing` it carries the number of a span, too.
+const _: () = assert!(size_of::<Option<Reply<String>>>() == 16 + size_of::<Trail>());

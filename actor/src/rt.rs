@@ -23,6 +23,7 @@ pub use crate::reply::{AnyReply, Carried, Reply};
 pub use crate::way::{Suits, Way};
 
 use crate::life::{Event, note_told_error};
+use crate::observe::Trail;
 use crate::registry::Registry;
 
 /// What runs the functions under `#[greenroom::main]` and `#[greenroom::test]`.
@@ -101,6 +102,10 @@ impl<R> AnyReply for Cross<Reply<R>> {
 
     fn is_wanted(&self) -> bool {
         self.0.peek().is_wanted()
+    }
+
+    fn trail(&self) -> Trail {
+        AnyReply::trail(self.0.peek())
     }
 }
 

@@ -150,7 +150,7 @@ fn gather_noting<A: Actor, T>(
         for _ in 1..max {
             match mailbox.pop_if(&is_wanted) {
                 Next::Message(message) => {
-                    mailbox.tally().handle();
+                    mailbox.join_message(&message);
                     note(mailbox, &message);
                     rest.push(take(message).expect("it was wanted"));
                 }

@@ -13,6 +13,7 @@ use crate::address::{Port, Refused};
 use crate::cycle::{Edge, Wait};
 use crate::error::{CallSite, SendError};
 use crate::handling::{self, Mode};
+use crate::observe::Trail;
 use crate::outside::Outside;
 use crate::place::Place;
 use crate::reply::{Answer, Reply};
@@ -54,7 +55,7 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
     /// The message, whose answer goes to `reply`, for whoever has found room for it.
     #[inline]
     pub(crate) fn build(&mut self, reply: Reply<M::Reply>) -> P::Env {
-        B::build(take(&mut self.args), reply)
+        B::build(take(&mut self.args), reply.sent(Trail::here()))
     }
 
     /// Gives its place up, and the call back if the message was not built.
@@ -75,8 +76,9 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
         reply: impl FnOnce() -> Reply<M::Reply>,
     ) -> Result<(), Refused> {
         let args = &mut self.args;
+        let trail = Trail::here();
         self.port
-            .try_send(B::LANE, || B::build(take(args), reply()))
+            .try_send(B::LANE, || B::build(take(args), reply().sent(trail)))
     }
 
     /// Sends a message, whose answer goes to `reply`, when it is this sender's turn.
@@ -102,8 +104,9 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
             return None;
         }
         let args = &mut self.args;
+        let trail = Trail::here();
         self.port
-            .ask_at_once(B::LANE, |reply| B::build(take(args), reply))
+            .ask_at_once(B::LANE, |reply| B::build(take(args), reply.sent(trail)))
     }
 
     /// Waits for room, and for its turn.
@@ -114,8 +117,10 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
         reply: impl FnOnce() -> Reply<M::Reply>,
     ) -> Poll<Result<(), Refused>> {
         let Self { args, place, .. } = self;
-        self.port
-            .poll_send(B::LANE, place, cx, || B::build(take(args), reply()))
+        let trail = Trail::here();
+        self.port.poll_send(B::LANE, place, cx, || {
+            B::build(take(args), reply().sent(trail))
+        })
     }
 
     /// Names the wait, if it is one for room in the actor's mailbox.
@@ -149,8 +154,8 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
         reply: Reply<M::Reply>,
         sent: Outside,
     ) -> Result<(), Refused> {
-        self.port
-            .send_outside(B::LANE, B::build(take(&mut self.args), reply), sent)
+        let message = self.build(reply);
+        self.port.send_outside(B::LANE, message, sent)
     }
 
     #[cold]

@@ -13,6 +13,7 @@ use crate::address::{FromPort, SameShard};
 use crate::call::{Method, ReplyMode};
 use crate::context::Ctx;
 use crate::mailbox::Mailbox;
+use crate::observe::Trail;
 use crate::reply::Reply;
 use crate::way::{Suits, Way};
 
@@ -170,7 +171,7 @@ impl<A: Actor> Way for After<A> {
     type Call<M: ReplyMode, Args, B> = Errand;
 
     fn call<M: ReplyMode, Args: Suits<Self>, B: Method<Self, M, Args>>(self, args: Args) -> Errand {
-        let message = B::build(args, Reply::none());
+        let message = B::build(args, Reply::none().sent(Trail::here()));
         let at = Instant::now() + self.delay;
         let begun = self.id.visit_with(message, |mailbox, message| {
             mailbox.errands().begin_after(mailbox, at, message)

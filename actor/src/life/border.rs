@@ -13,6 +13,7 @@ use crate::cycle;
 use crate::fate::{self, Fate, PanicReport};
 use crate::handling;
 use crate::mailbox::Mailbox;
+use crate::observe::Handling;
 use crate::reply::Carried;
 
 /// What ended a piece of the user's code before it was done.
@@ -100,10 +101,15 @@ type Polled<T> = std::thread::Result<Poll<T>>;
 impl<A: Actor, F: Future> Caught<'_, A, F> {
     #[inline]
     fn run(&mut self, cx: &mut Context<'_>) -> Polled<F::Output> {
-        let mailbox = self.mailbox;
-        let served = self.served.ask.filter(|_| !mailbox.has_beside());
-        let poll = || catch_unwind(AssertUnwindSafe(|| self.future.as_mut().poll(cx)));
-        mailbox.while_handling(|| handling::serving(served, poll))
+        let Self {
+            mailbox,
+            future,
+            served,
+            ..
+        } = self;
+        let ask = served.ask.filter(|_| !mailbox.has_beside());
+        let poll = || catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)));
+        mailbox.while_handling(|| served.handling.during(|| handling::serving(ask, poll)))
     }
 
     /// Runs, and finds out whether it then waits for one call and nothing else; a call that closes a cycle gives up.
@@ -124,25 +130,37 @@ impl<A: Actor, F: Future> Caught<'_, A, F> {
     }
 }
 
-/// The ask that a handler serves.
-#[derive(Clone, Copy, Default)]
+/// What a handler serves.
+#[derive(Default)]
 pub(super) struct Serving {
+    /// The ask, which its own asks are for.
     ask: Option<AskNote>,
     /// The handler may have given the reply away.
     is_deferred: bool,
+    handling: Handling,
 }
 
 impl Serving {
-    pub(super) fn of(carried: Carried<'_>) -> Self {
+    /// Of a message that is not handled in one go.
+    pub(super) fn of<A: Actor>(mailbox: &Mailbox<A>, message: &A::LocalMsg) -> Self {
+        let Carried { reply, is_deferred } = A::reply_of(message);
         Self {
-            ask: carried.reply.note(),
-            is_deferred: carried.is_deferred,
+            ask: reply.note(),
+            is_deferred,
+            handling: Handling::go_on(mailbox, message),
         }
     }
 
-    /// Runs what serves it: asks that are made meanwhile are for it.
+    /// A reader goes on with the message.
+    pub(super) fn put_off(self) {
+        self.handling.put_off();
+    }
+
+    /// Runs what serves it.
+    #[inline]
     pub(super) fn during<R>(&self, run: impl FnOnce() -> R) -> R {
-        handling::serving(self.ask, run)
+        let run = || handling::serving(self.ask, run);
+        self.handling.during(run)
     }
 }
 

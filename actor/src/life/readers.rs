@@ -162,7 +162,7 @@ fn begin<A: Concurrent>(
         mailbox,
         number,
         place: mailbox.seat_reader(A::method(&message)),
-        serves: Serving::of(A::reply_of(&message)),
+        serves: Serving::of(mailbox, &message),
         handler: Some(Box::pin(read(mailbox, message))),
     }
 }

@@ -53,7 +53,10 @@ pub(super) fn serve_all<A: Actor>(mailbox: &Mailbox<A>) -> impl Future<Output = 
             let mut has_waited = false;
             let cause = 'handled: {
                 let message = match A::overlap(mailbox, message, &mut share) {
-                    Ok(readers) => break 'handled readers.await.into_cause(),
+                    Ok(readers) => {
+                        served.put_off();
+                        break 'handled readers.await.into_cause();
+                    }
                     Err(message) => message,
                 };
                 let mut state = mailbox.state();
@@ -80,7 +83,7 @@ pub(super) fn serve_all<A: Actor>(mailbox: &Mailbox<A>) -> impl Future<Output = 
 /// Begins with a message whose handler is asynchronous. By value: the task has no place for what is only looked at.
 fn begin<A: Actor>(mailbox: &Mailbox<A>, message: A::LocalMsg) -> (A::LocalMsg, Serving) {
     mailbox.begin_handling(A::method(&message));
-    let served = Serving::of(A::reply_of(&message));
+    let served = Serving::of(mailbox, &message);
     (message, served)
 }
 
@@ -134,8 +137,10 @@ fn serve_now<A: Actor>(mailbox: &Mailbox<A>, share: &mut Share) -> Served<A> {
                 None => {}
                 Some(Brought::Call(call)) => call(&mut actor, &mut ctx),
                 Some(Brought::Message(message)) => {
-                    mailbox.tally().handle();
-                    if let Some(message) = actor.dispatch_now(message, &mut ctx) {
+                    let handling = mailbox.begin_message(&message);
+                    if let Some(message) = handling.during(|| actor.dispatch_now(message, &mut ctx))
+                    {
+                        handling.put_off();
                         return Served::Awaits(message);
                     }
                 }
@@ -149,8 +154,9 @@ fn serve_now<A: Actor>(mailbox: &Mailbox<A>, share: &mut Share) -> Served<A> {
                 } else {
                     message
                 };
-                mailbox.tally().handle();
-                if let Some(message) = actor.dispatch_now(message, &mut ctx) {
+                let handling = mailbox.begin_message(&message);
+                if let Some(message) = handling.during(|| actor.dispatch_now(message, &mut ctx)) {
+                    handling.put_off();
                     return Served::Awaits(message);
                 }
             }

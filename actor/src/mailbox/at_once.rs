@@ -10,6 +10,7 @@ use crate::actor::Actor;
 use crate::context::Ctx;
 use crate::fate;
 use crate::life::{ExitReason, Summons};
+use crate::observe::is_on;
 use crate::reply::{Answer, Failure, Reply};
 
 impl<A: Actor> Mailbox<A> {
@@ -31,12 +32,13 @@ impl<A: Actor> Mailbox<A> {
         Some(answer.unwrap_or(Err(Failure::NoReply)))
     }
 
-    /// Whether a message may be handled here and now. Not if there is more to do around a handler than to run it, a look at
-    /// the clock. So that nobody pays for the question, an actor whose time is taken says so where what it seldom has is looked
-    /// at anyway.
+    /// Whether a message may be handled here and now. Not if there is more to do around a handler than to run it: a span, which
+    /// a message has once, also if it is then given back; or a look at the clock. So that nobody pays for the question, an
+    /// actor whose time is taken says so where what it seldom has is looked at anyway.
     #[inline]
     pub(super) fn may_handle_at_once(&self) -> bool {
-        self.activity.get() == Activity::Idle
+        !is_on()
+            && self.activity.get() == Activity::Idle
             && self.phase.get() == Phase::Open
             && self
                 .rare

@@ -11,7 +11,8 @@ use crate::actor::Actor;
 use crate::cycle::Wait;
 use crate::handling;
 use crate::observe::{
-    ActorActivity, ActorSnapshot, HandlerSnapshot, LaneSnapshot, Tally, Timed, WaitSnapshot,
+    ActorActivity, ActorSnapshot, HandlerSnapshot, Handling, LaneSnapshot, Tally, Timed,
+    WaitSnapshot,
 };
 
 /// What the handler that has the actor for itself was found to wait for, when it was asked last.
@@ -27,6 +28,19 @@ pub(super) struct Shown {
 impl<A: Actor> Mailbox<A> {
     pub(crate) fn tally(&self) -> &Tally {
         &self.tally
+    }
+
+    /// A handler begins with a message, or says that it cannot run without waiting.
+    #[inline]
+    pub(crate) fn begin_message(&self, message: &A::LocalMsg) -> Handling {
+        self.tally.handle();
+        Handling::begin(self, message)
+    }
+
+    /// The handler that runs has this message, too.
+    pub(crate) fn join_message(&self, message: &A::LocalMsg) {
+        self.tally.handle();
+        Handling::join::<A>(message);
     }
 
     /// Takes the time that its handlers run, if that is wanted.

@@ -5,6 +5,7 @@
 //! * [`Metrics`]: how many actors there are of each type, and how much they do.
 //! * [`DeadLetter`]: what the hook of a system hears of each message that reached nobody.
 //!
+//! * With the feature `tracing`, a span for each message that is handled.
 //!
 //! What shards and tasks do is seen with [`greenroom_runtime::observe`]. Nothing costs more than a branch while it is not used.
 
@@ -12,6 +13,7 @@ mod dead_letter;
 mod metrics;
 mod snapshot;
 mod tally;
+mod trace;
 
 pub use self::dead_letter::{DeadLetter, DeadLetterReason};
 pub(crate) use self::dead_letter::{DeadLetterHook, report, report_call};
@@ -21,3 +23,5 @@ pub use self::snapshot::{
     Snapshot, WaitReason, WaitSnapshot,
 };
 pub(crate) use self::tally::{Tally, Timed};
+pub(crate) use self::trace::Trail;
+pub(crate) use self::trace::{Handling, is_on};
