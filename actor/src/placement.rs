@@ -89,12 +89,7 @@ impl<A: Actor> Sharded<A> {
     /// The shard that owns a key.
     #[must_use]
     pub fn shard_of<K: Hash + ?Sized>(&self, key: &K) -> ShardId {
-        // Keyed with constants: placement must not change from run to run, and a table on the shard, with keys of its
-        // own, sees nothing of it.
-        let mut hasher = DefaultHasher::new();
-        key.hash(&mut hasher);
-        let scaled = (u128::from(hasher.finish()) * self.instances.len() as u128) >> 64;
-        ShardId::from(u16::try_from(scaled).expect("a fraction of the number of shards"))
+        shard_at(hash_of(key), self.instances.len())
     }
 
     /// All instances, in the order of their shards.
@@ -125,6 +120,23 @@ impl<A: Actor> Sharded<A> {
             }
         }
     }
+}
+
+/// The hash that decides on the shard of a key.
+#[inline]
+pub(crate) fn hash_of<K: Hash + ?Sized>(key: &K) -> u64 {
+    // Keyed with constants: placement must not change from run to run, and a table on the shard, with keys of its own,
+    // sees nothing of it.
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The one of `shards` shards that owns the keys of this hash.
+#[inline]
+pub(crate) fn shard_at(hash: u64, shards: usize) -> ShardId {
+    let scaled = (u128::from(hash) * shards as u128) >> 64;
+    ShardId::from(u16::try_from(scaled).expect("a fraction of the number of shards"))
 }
 
 impl<A: Actor> Clone for Sharded<A> {

@@ -23,7 +23,7 @@ mod way;
 
 use std::borrow::Borrow;
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -37,6 +37,7 @@ pub use self::way::{AddrByKey, ByKey};
 use crate::actor::Actor;
 use crate::address::Addr;
 use crate::context::Ctx;
+use crate::placement::{self, hash_of};
 
 /// Actors by key: each is started by its first message, on the shard of its key, and ends when it is idle.
 ///
@@ -150,8 +151,7 @@ where
     }
 
     fn shard_at(&self, hash: u64) -> ShardId {
-        let scaled = (u128::from(hash) * self.family.keepers.len() as u128) >> 64;
-        ShardId::from(u16::try_from(scaled).expect("a fraction of the number of shards"))
+        placement::shard_at(hash, self.family.keepers.len())
     }
 
     /// How many instances there are: those that start, run, or have not ended yet.
@@ -199,14 +199,6 @@ impl<K: 'static, A: Actor> fmt::Debug for Keyed<K, A> {
             .field("live", &self.family.live.sum())
             .finish_non_exhaustive()
     }
-}
-
-/// The hash that decides on the shard.
-fn hash_of<Q: Hash + ?Sized>(key: &Q) -> u64 {
-    // Keyed with constants: placement must not change from run to run. The tables have keys of their own.
-    let mut hasher = DefaultHasher::new();
-    key.hash(&mut hasher);
-    hasher.finish()
 }
 
 impl<A: Actor> Ctx<A> {
