@@ -92,7 +92,8 @@ pub(crate) fn message_handler(method: &Method<'_>, errors: &mut Errors) {
     is_a_plain_fn(method, errors);
     shares_the_actor(method, errors);
     has_something_to_box(method, errors);
-    converts_arguments_only(method, errors);
+    marks_arguments_only(method, errors);
+    has_one_key(method, errors);
     context_at_most_once(method, errors);
     takes_one_batch(method, errors);
     for param in &method.params {
@@ -211,12 +212,25 @@ fn has_something_to_box(method: &Method<'_>, errors: &mut Errors) {
     }
 }
 
-fn converts_arguments_only(method: &Method<'_>, errors: &mut Errors) {
-    for param in &method.params {
-        if let Some(marker) = param.into
-            && !matches!(param.kind, ParamKind::Argument)
-        {
-            errors.on(marker, messages::INTO_NOT_AN_ARGUMENT);
+fn marks_arguments_only(method: &Method<'_>, errors: &mut Errors) {
+    let is_other = |param: &&Param<'_>| !matches!(param.kind, ParamKind::Argument);
+    for param in method.params.iter().filter(is_other) {
+        if let Some(marker) = param.into {
+            errors.on(marker, messages::marker_not_on_an_argument("into"));
+        }
+        if let Some(marker) = param.key {
+            errors.on(marker, messages::marker_not_on_an_argument("key"));
+        }
+    }
+}
+
+/// A key takes a message to another shard, and there is one place where it goes.
+fn has_one_key(method: &Method<'_>, errors: &mut Errors) {
+    for (position, marker) in method.keys().enumerate() {
+        if method.options.is_local {
+            errors.on(marker, messages::KEY_OF_LOCAL);
+        } else if position > 0 {
+            errors.on(marker, messages::KEY_TWICE);
         }
     }
 }

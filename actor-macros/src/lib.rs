@@ -132,6 +132,9 @@ use crate::types::NameSelf;
 ///   is [concurrent](macro@message).
 /// * **Parameters** are owned, because a message leaves its sender. Patterns and `_` are allowed.
 /// * **Conversion**: the call of a parameter `#[into] name: String` takes any `impl Into<String>`.
+/// * **Key**: a parameter `#[key] name: String`, one of a message, says which instance of a sharded
+///   actor a message is for: `sharded.route().get(name)` goes to the owner of the key. It is `Hash`,
+///   and may be `#[into]` too. A call through an address does not look at it.
 /// * **Context**: a parameter of type `&mut Ctx<Self>`, in any place, is not part of the message.
 /// * **Reply**: the returned value. Where the type is spelled `Result`, the call returns the
 ///   handler's error and the failures of messaging as one error, instead of a result in a result.
@@ -439,6 +442,7 @@ fn model(options: Options, raw: &mut RawImpl, errors: &mut Errors) -> Option<Act
         hooks: Vec::new(),
         timers: Vec::new(),
         refused: Vec::new(),
+        has_keys: false,
     };
     for (item, role) in raw.items.iter().zip(roles) {
         add_method(item, role, &mut actor, errors);
@@ -505,6 +509,7 @@ fn add_message(method: &Method<'_>, actor: &mut ActorDef, errors: &mut Errors) {
     let is_callable = errors.count() == before;
     check::message_handler(method, errors);
     let is_sound = errors.count() == before;
+    actor.has_keys |= method.keys().next().is_some();
 
     if is_defined_twice(method, actor) {
         return;

@@ -239,10 +239,20 @@ pub(crate) const SELF_IN_TYPE_MACRO: &str =
     "`Self` inside a type macro cannot be resolved here: name the actor type";
 pub(crate) const RAW_POINTER: &str = "raw pointers cannot cross shards; mark the method \
      `#[message(local)]` or wrap the pointer in a `Send` type";
-pub(crate) const INTO_NOT_AN_ARGUMENT: &str =
-    "`#[into]` converts an argument of the call, and this parameter is none";
+pub(crate) const KEY_TWICE: &str = "a message has at most one `#[key]`: let one parameter, a tuple \
+     or a struct, hold all that belongs to the key";
+pub(crate) const KEY_OF_LOCAL: &str = "a key leads to the shard that owns it, and a \
+     `#[message(local)]` stays on the shard where it is sent";
 pub(crate) const CFG_ON_PARAMETER: &str =
     "`cfg` on a message parameter is not supported; put it on the whole method";
+
+pub(crate) fn marker_not_on_an_argument(marker: &str) -> String {
+    let does = match marker {
+        "key" => "chooses the instance by",
+        _ => "converts",
+    };
+    format!("`#[{marker}]` {does} an argument of the call, and this parameter is none")
+}
 
 pub(crate) fn help_use_instead(owned: &str) -> String {
     format!("\n  = help: use {owned} instead of a reference")

@@ -16,7 +16,7 @@ use crate::every::Period;
 use crate::hygiene::{self, Place};
 use crate::messages;
 use crate::parse::{RawFn, RawItem};
-use crate::roles::{Event, Flatten, MessageOptions};
+use crate::roles::{self, Event, Flatten, MessageOptions};
 use crate::types::{self, NameSelf};
 
 /// Everything that the expansion needs.
@@ -33,6 +33,8 @@ pub(crate) struct ActorDef {
     pub(crate) timers: Vec<Timer>,
     /// Messages that broke a rule, but whose calls can still be typed.
     pub(crate) refused: Vec<RefusedMessage>,
+    /// Whether a message has a `#[key]`, also one that broke another rule.
+    pub(crate) has_keys: bool,
 }
 
 /// A method that callers reach through the address.
@@ -56,6 +58,14 @@ pub(crate) struct Message {
     pub(crate) answer: Answer,
 }
 
+impl Message {
+    /// The argument that decides on the instance, and its position.
+    pub(crate) fn key(&self) -> Option<(usize, &Argument)> {
+        let mut arguments = self.arguments.iter().enumerate();
+        arguments.find(|(_, argument)| argument.is_key)
+    }
+}
+
 /// How a handler takes several messages at once.
 #[derive(Clone, Copy)]
 pub(crate) struct Batching {
@@ -73,6 +83,8 @@ pub(crate) struct Argument {
     pub(crate) place: Place,
     /// Whether the call takes whatever can be converted to it.
     pub(crate) is_into: bool,
+    /// Whether it decides on the instance of a sharded actor.
+    pub(crate) is_key: bool,
 }
 
 /// One parameter of a handler.
@@ -144,6 +156,8 @@ pub(crate) struct Param<'a> {
     pub(crate) kind: ParamKind<'a>,
     /// The marker `#[into]`.
     pub(crate) into: Option<&'a Attribute>,
+    /// The marker `#[key]`.
+    pub(crate) key: Option<&'a Attribute>,
 }
 
 /// What a parameter is for, by the spelling of its type.
@@ -230,6 +244,11 @@ impl<'a> Method<'a> {
         })
     }
 
+    /// The markers `#[key]`.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &'a Attribute> {
+        self.params.iter().filter_map(|param| param.key)
+    }
+
     fn owned_attrs(&self) -> Vec<Attribute> {
         self.attrs.iter().map(|attr| (*attr).clone()).collect()
     }
@@ -268,6 +287,7 @@ impl<'a> Method<'a> {
                         ty: NameSelf { actor }.in_type(&param.typed.ty),
                         place,
                         is_into: param.into.is_some(),
+                        is_key: param.key.is_some(),
                     });
                     Slot::Argument
                 }
@@ -286,6 +306,7 @@ impl<'a> Method<'a> {
                             ty: NameSelf { actor }.in_type(ty),
                             place: Place::of(ty),
                             is_into: false,
+                            is_key: false,
                         })
                         .collect();
                     Slot::Batch(place)
@@ -358,15 +379,20 @@ impl<'a> Param<'a> {
     fn all(raw: &'a RawFn) -> Vec<Self> {
         let inputs = raw.sig.inputs.iter().enumerate();
         let param = |(position, input): (usize, &'a FnArg)| {
-            let mut markers = raw.converted.iter();
-            let into = markers.find(|(marked, _)| *marked == position);
-            Self::new(input, into.map(|(_, marker)| marker))
+            let mut param = Self::new(input)?;
+            for (_, marker) in raw.marked.iter().filter(|(marked, _)| *marked == position) {
+                match roles::last_name(marker.path()).as_str() {
+                    "key" => param.key = Some(marker),
+                    _ => param.into = Some(marker),
+                }
+            }
+            Some(param)
         };
         inputs.filter_map(param).collect()
     }
 
     /// `None` for the receiver.
-    fn new(input: &'a FnArg, into: Option<&'a Attribute>) -> Option<Self> {
+    fn new(input: &'a FnArg) -> Option<Self> {
         let FnArg::Typed(typed) = input else {
             return None;
         };
@@ -380,7 +406,12 @@ impl<'a> Param<'a> {
         } else {
             ParamKind::Argument
         };
-        Some(Self { typed, kind, into })
+        Some(Self {
+            typed,
+            kind,
+            into: None,
+            key: None,
+        })
     }
 
     /// `Batch<T>` is what its handler takes.

@@ -76,8 +76,8 @@ pub(crate) struct RawAttr {
 pub(crate) struct RawFn {
     pub(crate) vis: Visibility,
     pub(crate) sig: Signature,
-    /// Parameters marked `#[into]`, by their position, and the markers.
-    pub(crate) converted: Vec<(usize, Attribute)>,
+    /// Parameters marked `#[into]` or `#[key]`, by their position, and the markers.
+    pub(crate) marked: Vec<(usize, Attribute)>,
     /// How many tokens of the item stand before the parentheses of the parameters.
     parameters_at: usize,
 }
@@ -313,7 +313,7 @@ fn parse_fn(input: ParseStream<'_>) -> syn::Result<RawFn> {
     Ok(RawFn {
         vis,
         sig: input.parse()?,
-        converted: Vec::new(),
+        marked: Vec::new(),
         parameters_at,
     })
 }

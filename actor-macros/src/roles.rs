@@ -116,7 +116,7 @@ const MESSAGE_OPTIONS: &[&str] = &[
 const BATCH_MAX: usize = 64;
 
 /// The markers on parameters.
-const PARAMETER_MARKERS: &[&str] = &["into"];
+const PARAMETER_MARKERS: &[&str] = &["into", "key"];
 
 /// Takes the markers of an item and says which role they give it.
 pub(crate) fn take(item: &mut RawItem, options: &Options, errors: &mut Errors) -> Role {
@@ -171,17 +171,27 @@ pub(crate) fn take_of_parameters(
             if !is_message {
                 errors.on(&marker, messages::parameter_marker_outside(&name));
             } else if is_receiver {
-                errors.on(&marker, messages::INTO_NOT_AN_ARGUMENT);
+                errors.on(&marker, messages::marker_not_on_an_argument(&name));
             } else if !matches!(marker.meta, Meta::Path(_)) {
                 errors.on(&marker, messages::parameter_marker_arguments(&name));
+            } else if is_given(&method.marked, position, &name) {
+                errors.on(&marker, messages::option_given_twice(&format!("#[{name}]")));
             } else {
-                method.converted.push((position, marker));
+                method.marked.push((position, marker));
             }
         }
     }
     if is_any {
         item.take_from_parameters(is_ours);
     }
+}
+
+/// Whether a parameter has the marker already.
+fn is_given(marked: &[(usize, Attribute)], position: usize, name: &str) -> bool {
+    let of_parameter = marked.iter().filter(|(marked, _)| *marked == position);
+    of_parameter
+        .map(|(_, marker)| last_name(marker.path()))
+        .any(|given| given == name)
 }
 
 /// Whether `path` is a marker of a method.
@@ -207,7 +217,7 @@ fn is_one_of(markers: &[&str], path: &Path, options: &Options) -> bool {
             .is_some_and(|last| last.ident == krate.ident)
 }
 
-fn last_name(path: &Path) -> String {
+pub(crate) fn last_name(path: &Path) -> String {
     path.segments
         .last()
         .map(|last| last.ident.unraw().to_string())

@@ -185,7 +185,7 @@ fn damaged_markers_are_errors_and_not_panics() {
     let markers = quote! {
         impl Counter {
             #[message(local, plain, result)] #[on(started)] #[skip] #[cfg_attr(unix, message)]
-            fn f(&mut self) {}
+            fn f(&mut self, #[into] #[key] name: String) {}
         }
     };
     for variant in damaged(&markers) {

@@ -11,7 +11,8 @@ use crate::address::Addr;
 
 /// One instance of an actor on every shard of a system.
 ///
-/// Cloning it is cheap, and it can be sent anywhere. Its addresses keep nothing alive.
+/// An instance is named by its shard ([`Sharded::on`], [`Sharded::local`]), by a key ([`Sharded::by_key`]), or by the key in the
+/// message ([`Sharded::route`]). Cloning it is cheap, and it can be sent anywhere. Its addresses keep nothing alive.
 ///
 /// # Examples
 /// ```
@@ -90,6 +91,10 @@ impl<A: Actor> Sharded<A> {
     #[must_use]
     pub fn shard_of<K: Hash + ?Sized>(&self, key: &K) -> ShardId {
         shard_at(hash_of(key), self.instances.len())
+    }
+
+    pub(crate) fn instances(&self) -> &[Addr<A>] {
+        &self.instances
     }
 
     /// All instances, in the order of their shards.

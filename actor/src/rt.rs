@@ -20,6 +20,7 @@ pub use crate::mailbox::{Mailbox, Parcel};
 pub use crate::outside::Outside;
 pub use crate::place::Place;
 pub use crate::reply::{AnyReply, Carried, Reply};
+pub use crate::route::{Aimed, HasKeys};
 pub use crate::way::{Suits, Way};
 
 use crate::life::{Event, note_told_error};
@@ -40,7 +41,7 @@ mod given {
     pub use ::core::future::Future;
     pub use ::core::marker::Copy;
     pub use ::core::option::Option::{self, None, Some};
-    pub use ::core::primitive::{bool, str, usize};
+    pub use ::core::primitive::{bool, str, u64, usize};
     pub use ::core::result::Result;
     pub use ::std::boxed::Box as Boxed;
     pub use ::std::process::ExitCode;
@@ -107,6 +108,12 @@ impl<R> AnyReply for Cross<Reply<R>> {
     fn trail(&self) -> Trail {
         AnyReply::trail(self.0.peek())
     }
+}
+
+/// The hash of an argument marked `#[key]`, which decides on the instance of a sharded actor.
+#[inline]
+pub fn key_hash<K: core::hash::Hash>(key: &K) -> u64 {
+    crate::placement::hash_of(key)
 }
 
 /// Answers with a handler's value.

@@ -5,6 +5,7 @@
 use crate::actor::Actor;
 use crate::address::{Here, Port, Remote, sealed};
 use crate::call::{Call, Method, ReplyMode};
+use crate::route::Aimed;
 
 /// What a generated client makes of its methods. Sealed: the ways to an actor, see [`Port`], and those of a
 /// [`Ctx`](crate::Ctx) to its own actor.
@@ -39,6 +40,10 @@ pub trait Suits<W>: Sized + 'static {
 }
 
 impl<P: Port, A: 'static> Suits<P> for A {}
+
+impl<A: Actor> Aimed for Remote<A> {}
+
+impl<A: Actor> Aimed for Here<A> {}
 
 impl<A: Actor> Way for Remote<A> {
     type Actor = A;

@@ -30,6 +30,7 @@ mod overflow;
 mod placement;
 mod progress;
 mod replies;
+mod routes;
 mod scatter;
 mod seeing;
 mod stop;

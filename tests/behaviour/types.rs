@@ -6,7 +6,7 @@ use std::rc::Rc;
 use greenroom::prelude::*;
 use greenroom::runtime::{JoinError, JoinHandle};
 use greenroom::{
-    Caller, Counts, Error, Handle, Killed, PanicReport, Recipient, Remote, SendError,
+    Caller, Counts, Error, Handle, Killed, PanicReport, Recipient, Remote, Route, SendError,
     ShutdownReport, SpawnError, StartError, StartFailure,
 };
 use greenroom_tests::Ledger;
@@ -54,6 +54,7 @@ macro_rules! is_not {
 }
 
 is!([Send + Sync + Unpin + Copy + Debug]: Addr<Rooted>, Addr<Ledger<4>>, Remote<Rooted>, Counts);
+is!([Send + Sync + Unpin + Copy + Debug]: Route<'static, Rooted>);
 is!([Send + Sync + Unpin + Clone]: Sharded<Rooted>, Handle, PanicReport, Killed);
 is!([Send + Sync + Debug]: System, ShutdownReport);
 is!([Send + Sync + Unpin + Clone + Debug + Eq + std::hash::Hash]: Recipient<u8>, Recipient<String>, Caller<u8, String>);

@@ -19,7 +19,7 @@ pub(super) fn expand(actor: &ActorDef, names: &Names) -> TokenStream {
     let ty = &actor.ty;
     let parameters = actor.generics.params.iter();
     let bounds = &actor.generics.where_clause;
-    let calls = actor.messages.iter().map(call);
+    let calls = actor.messages.iter().map(|message| call(message, actor));
     let refused = actor.refused.iter().map(refused_call);
     let methods = actor
         .messages
@@ -66,10 +66,10 @@ fn handle(client: &Ident) -> TokenStream {
     }
 }
 
-fn call(message: &Message) -> TokenStream {
+fn call(message: &Message, actor: &ActorDef) -> TokenStream {
     let Message { vis, name, .. } = message;
     let attrs = attrs::for_the_call(&message.attrs);
-    let parameters = Parameters::of(message);
+    let parameters = Parameters::of(message, actor);
     let Parameters {
         generics,
         bounds,
@@ -106,7 +106,7 @@ struct Parameters {
 }
 
 impl Parameters {
-    fn of(message: &Message) -> Self {
+    fn of(message: &Message, actor: &ActorDef) -> Self {
         let mut generics = Vec::new();
         let mut bounds = Vec::new();
         let mut list = Vec::new();
@@ -135,6 +135,8 @@ impl Parameters {
         }
         if message.is_local {
             bounds.push(quote_spanned!(hygiene::generated()=> __P: __rt::SameShard));
+        } else if actor.has_keys && message.key().is_none() {
+            bounds.push(quote_spanned!(hygiene::generated()=> __P: __rt::Aimed));
         }
         let tuple = argument_types(message);
         bounds.push(quote_spanned!(hygiene::generated()=> #tuple: __rt::Suits<__P>));
@@ -191,6 +193,7 @@ fn method(message: &Message, actor: &ActorDef, names: &Names) -> TokenStream {
     let reply = &message.answer.ty;
     let build = build(message, names);
     let size = size::in_generic_code(message, actor);
+    let key_hash = key_hash(message);
     let lane = message.is_urgent.then(|| {
         quote_spanned! {hygiene::generated()=>
             const LANE: __rt::Lane = __rt::Lane::Urgent;
@@ -209,8 +212,25 @@ fn method(message: &Message, actor: &ActorDef, names: &Names) -> TokenStream {
                 #size
                 #build
             }
+            #key_hash
         }
     }
+}
+
+/// The hash of the argument that decides on the instance; a type that has none is reported where it is written.
+fn key_hash(message: &Message) -> Option<TokenStream> {
+    let (position, key) = message.key()?;
+    let place = key.place;
+    let field = place.field("args", position);
+    let argument = quote_spanned!(hygiene::blamed_on(place.first)=> &#field);
+    let hash = place.call(place.runtime_path(&["key_hash"]), argument);
+    let arguments = argument_types(message);
+    Some(quote_spanned! {hygiene::generated()=>
+        #[inline]
+        fn key_hash(args: &#arguments) -> __rt::u64 {
+            #hash
+        }
+    })
 }
 
 /// The message made of `args` and `reply`.

@@ -170,6 +170,12 @@ fn implementation(actor: &ActorDef, names: &Names) -> TokenStream {
     let concurrent = concurrent::implementation(actor, names);
     let hooks = hooks::expand(actor);
     let timers = timers::expand(actor);
+    let has_keys = actor.has_keys.then(|| {
+        quote_spanned! {hygiene::generated()=>
+            #[automatically_derived]
+            impl #parameters __rt::HasKeys for #ty #bounds {}
+        }
+    });
     quote_spanned! {hygiene::generated()=>
         #[automatically_derived]
         impl #parameters __rt::Actor for #ty #bounds {
@@ -186,6 +192,7 @@ fn implementation(actor: &ActorDef, names: &Names) -> TokenStream {
             #timers
         }
         #concurrent
+        #has_keys
     }
 }
 

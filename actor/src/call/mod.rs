@@ -44,6 +44,15 @@ pub trait Method<W: Way, M: ReplyMode, A> {
 
     /// The message of these arguments.
     fn build(args: A, reply: Reply<M::Reply>) -> W::Env;
+
+    /// The hash of the argument marked `#[key]`, which every message that is called on a [`Route`](crate::Route) has.
+    fn key_hash(args: &A) -> u64 {
+        let _ = args;
+        unreachable!(
+            "`{}` has no key, and was called on a way that needs one",
+            Self::NAME
+        )
+    }
 }
 
 /// How a handler answers.
@@ -193,7 +202,7 @@ pub struct Call<P: Port, M: ReplyMode, A, B> {
     method: PhantomData<fn() -> (M, B)>,
 }
 
-impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Call<P, M, A, B> {
+impl<P: Port, M: ReplyMode, A, B> Call<P, M, A, B> {
     #[inline]
     pub(crate) fn new(port: P, args: A) -> Self {
         Self {
@@ -202,7 +211,9 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Call<P, M, A, B> {
             method: PhantomData,
         }
     }
+}
 
+impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Call<P, M, A, B> {
     pub(crate) fn into_args(self) -> A {
         self.args
     }

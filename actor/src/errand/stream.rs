@@ -20,6 +20,7 @@ use crate::call::{Method, ReplyMode};
 use crate::context::Ctx;
 use crate::mailbox::Mailbox;
 use crate::reply::Reply;
+use crate::route::Aimed;
 use crate::way::{Suits, Way};
 
 impl<A: Actor> Ctx<A> {
@@ -186,6 +187,8 @@ impl<A: Actor> Way for Compose<A> {
 impl<A: Actor> SameShard for Compose<A> {}
 
 impl<A: Actor, Args: 'static> Suits<Compose<A>> for Args {}
+
+impl<A: Actor> Aimed for Compose<A> {}
 
 impl<A: Actor> Clone for Compose<A> {
     fn clone(&self) -> Self {

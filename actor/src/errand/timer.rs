@@ -15,6 +15,7 @@ use crate::context::Ctx;
 use crate::mailbox::Mailbox;
 use crate::observe::Trail;
 use crate::reply::Reply;
+use crate::route::Aimed;
 use crate::way::{Suits, Way};
 
 impl<A: Actor> Ctx<A> {
@@ -209,6 +210,10 @@ impl<A: Actor> SameShard for After<A> {}
 impl<A: Actor> SameShard for Every<A> {}
 
 impl<A: Actor, Args: 'static> Suits<After<A>> for Args {}
+
+impl<A: Actor> Aimed for After<A> {}
+
+impl<A: Actor> Aimed for Every<A> {}
 
 impl<A: Actor, Args: Clone + 'static> Suits<Every<A>> for Args {
     fn again(&self) -> Option<Self> {

@@ -19,6 +19,7 @@ use crate::error::CallSite;
 use crate::outside::Outside;
 use crate::place::Place;
 use crate::reply::{Answer, Reply};
+use crate::route::Aimed;
 use crate::way::{Suits, Way};
 
 /// What stands for the instance of a key: called like an address.
@@ -57,6 +58,8 @@ impl<K: 'static, Q: ?Sized, A: Actor> fmt::Debug for ByKey<'_, K, Q, A> {
 }
 
 impl<K: 'static, Q: ?Sized, A: Actor> sealed::Sealed for ByKey<'_, K, Q, A> {}
+
+impl<K: 'static, Q: ?Sized, A: Actor> Aimed for ByKey<'_, K, Q, A> {}
 
 impl<K, Q, A> ByKey<'_, K, Q, A>
 where
