@@ -72,16 +72,29 @@ impl Overflow {
 }
 
 /// Every option, in the order in which texts list them.
-const KNOWN: &[&str] = &[
-    "concurrent",
-    "crate",
-    "implements",
-    "mailbox",
-    "max_message",
-    "name",
-    "overflow",
-    "trait",
-];
+const KNOWN: &Known = &Known {
+    names: &[
+        "concurrent",
+        "crate",
+        "implements",
+        "mailbox",
+        "max_message",
+        "name",
+        "overflow",
+        "trait",
+    ],
+    elsewhere: &[
+        ("key", messages::KEY_IS_NO_OPTION),
+        ("per_shard", messages::PER_SHARD_IS_NO_OPTION),
+    ],
+};
+
+/// The options that a list may have.
+pub(crate) struct Known {
+    pub(crate) names: &'static [&'static str],
+    /// Names that one may look for here, and where what they mean is said.
+    pub(crate) elsewhere: &'static [(&'static str, &'static str)],
+}
 
 /// The room of a mailbox without a bound.
 const UNBOUNDED: &str = "unbounded";
@@ -114,7 +127,7 @@ pub(crate) fn parse(tokens: TokenStream, errors: &mut Errors) -> Options {
 /// An option that is unknown, given before, or without a value is reported, and skipped.
 pub(crate) fn each_option(
     tokens: TokenStream,
-    known: &[&str],
+    known: &Known,
     errors: &mut Errors,
     mut read: impl FnMut(&str, ParseStream<'_>, &mut Errors),
 ) {
@@ -143,14 +156,18 @@ pub(crate) fn each_option(
 fn has_value(
     key: &Ident,
     input: ParseStream<'_>,
-    known: &[&str],
+    known: &Known,
     given: &mut Vec<String>,
     errors: &mut Errors,
 ) -> syn::Result<bool> {
     let name = key.unraw().to_string();
-    if !known.contains(&name.as_str()) {
-        let nearest = hygiene::nearest(&name, known);
-        errors.on(key, messages::unknown_option(&name, nearest, known));
+    if let Some((_, text)) = known.elsewhere.iter().find(|(other, _)| *other == name) {
+        errors.on(key, *text);
+        return Ok(false);
+    }
+    if !known.names.contains(&name.as_str()) {
+        let nearest = hygiene::nearest(&name, known.names);
+        errors.on(key, messages::unknown_option(&name, nearest, known.names));
         return Ok(false);
     }
     if given.contains(&name) {

@@ -40,7 +40,10 @@ struct Options {
 }
 
 /// Every option, in the order in which texts list them.
-const KNOWN: &[&str] = &["backend", "crate", "grace", "shards"];
+const KNOWN: &args::Known = &args::Known {
+    names: &["backend", "crate", "grace", "shards"],
+    elsewhere: &[],
+};
 
 /// Every backend, as it is written and as the runtime calls it.
 const BACKENDS: &[(&str, &str)] = &[

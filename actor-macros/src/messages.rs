@@ -57,6 +57,13 @@ pub(crate) const NAME_EMPTY: &str = "the name of an actor cannot be empty";
 pub(crate) const CRATE_NOT_A_PATH: &str =
     "`crate` takes the path of the `greenroom` crate, such as `crate = ::my_crate::greenroom`";
 
+pub(crate) const KEY_IS_NO_OPTION: &str = "`key` is no option: an actor for each key is chosen where \
+     actors are started, with `system.keyed(..)`\n  = help: the parameter by whose value a message \
+     finds its shard is marked `#[key]`";
+pub(crate) const PER_SHARD_IS_NO_OPTION: &str = "`per_shard` is no option: one instance on every \
+     shard is chosen where actors are started, with `system.spawn_sharded(..)`\n  = help: the \
+     parameter by whose value a message finds its shard is marked `#[key]`";
+
 pub(crate) fn unknown_option(found: &str, nearest: Option<&str>, known: &[&str]) -> String {
     let known = known.join(", ");
     match nearest {
