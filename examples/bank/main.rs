@@ -161,7 +161,7 @@ async fn rage(
 async fn add_up(vaults: &Sharded<Vault>, accounts: u64) -> Result<u64, greenroom::Error> {
     let mut sum = 0;
     for number in 0..accounts {
-        sum += vaults.by_key(&number).read(number).await?.sum();
+        sum += vaults.route().read(number).await?.sum();
     }
     Ok(sum)
 }

@@ -106,11 +106,11 @@ impl Vault {
 
 #[actor]
 impl Vault {
-    pub(crate) fn read(&mut self, number: u64) -> Book {
+    pub(crate) fn read(&mut self, #[key] number: u64) -> Book {
         self.book(number).clone()
     }
 
-    pub(crate) fn write(&mut self, number: u64, entry: Entry) -> Result<(), Refused> {
+    pub(crate) fn write(&mut self, #[key] number: u64, entry: Entry) -> Result<(), Refused> {
         self.book(number).write(entry)
     }
 }
