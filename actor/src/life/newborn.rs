@@ -3,10 +3,12 @@
 use futures_channel::oneshot;
 use greenroom_runtime::mesh::ResidentId;
 
+use super::exit::ExitReason;
 use crate::actor::Actor;
 use crate::address::{Addr, Remote};
 use crate::error::SpawnErrorKind;
 use crate::mailbox::Mailbox;
+use crate::registry::Registry;
 use crate::system::Handle;
 
 /// An actor on its way to whoever asked for it. If that one has given up, nobody will ever know it, and it stops.
@@ -26,10 +28,11 @@ impl<A: Actor> Newborn<A> {
     ) -> Result<Self, SpawnErrorKind> {
         match outcome.await {
             Ok(outcome) => outcome.map(|()| self),
-            // Killed before its hook was done.
-            Err(oneshot::Canceled) => Err(SpawnErrorKind::NoShard {
+            // Its task was dropped before its hook was done: by the end of the system, or by somebody who knew it already.
+            Err(oneshot::Canceled) if is_shutting_down() => Err(SpawnErrorKind::NoShard {
                 shards: Handle::current().map_or(0, |system| system.shard_count()),
             }),
+            Err(oneshot::Canceled) => Err(SpawnErrorKind::Cut(ExitReason::Killed)),
         }
     }
 
@@ -41,6 +44,10 @@ impl<A: Actor> Newborn<A> {
     pub(crate) fn grown_up(mut self) -> ResidentId<Mailbox<A>> {
         self.id.take().expect("taken once")
     }
+}
+
+fn is_shutting_down() -> bool {
+    Registry::with(Registry::is_shutting_down) == Some(true)
 }
 
 impl<A: Actor> Drop for Newborn<A> {
