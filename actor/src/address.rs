@@ -180,7 +180,7 @@ pub trait Port: Way {
 
     /// Takes one of the places for messages of other threads that nobody waits for.
     #[doc(hidden)]
-    fn enter_outside(self) -> Option<mesh::OutsidePass>;
+    fn enter_outside(self) -> Result<mesh::OutsidePass, Refused>;
 
     /// Runs a closure on the actor's shard; gives it back if the shard is gone.
     #[doc(hidden)]
@@ -370,8 +370,8 @@ impl<A: Actor> Port for Remote<A> {
         Mailbox::forward(self.id)
     }
 
-    fn enter_outside(self) -> Option<mesh::OutsidePass> {
-        self.id.enter_outside()
+    fn enter_outside(self) -> Result<mesh::OutsidePass, Refused> {
+        self.id.enter_outside().map_err(refused)
     }
 
     fn run_there(self, job: Job) -> Result<(), Job> {
@@ -464,8 +464,8 @@ impl<A: Actor> Port for Here<A> {
         Mailbox::forward(self.id)
     }
 
-    fn enter_outside(self) -> Option<mesh::OutsidePass> {
-        self.id.enter_outside()
+    fn enter_outside(self) -> Result<mesh::OutsidePass, Refused> {
+        self.id.enter_outside().map_err(refused)
     }
 
     fn run_there(self, job: Job) -> Result<(), Job> {

@@ -4,10 +4,13 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use futures_channel::oneshot;
+use futures_util::future::FutureExt;
 use greenroom::prelude::*;
 use greenroom::runtime::yield_now;
 use greenroom::{ExitReason, OnRootFailure};
-use greenroom_tests::{bounded, hear, on_shards, start};
+use greenroom_tests::{
+    Ledger, PATIENCE, block_shard, bounded, counts, hear, last_shard, ledger, on_shards, start,
+};
 
 use crate::exits::diary;
 
@@ -230,6 +233,34 @@ fn systems_live_beside_and_within_each_other() {
         assert!(outer.block_on(ended).unwrap());
         outer.block_on(one.write().into_future()).unwrap();
     });
+}
+
+#[test]
+fn what_is_sent_to_a_system_that_is_gone_waits_for_no_other_one() {
+    for shards in [1, 2, 4] {
+        bounded("the calls", move || {
+            let gone = start(shards);
+            let ledger: Addr<Ledger<4>> = ledger(&gone, last_shard(&gone));
+            gone.shutdown(PATIENCE);
+            // They have the numbers of the shards that are gone, and do not look at what they are sent.
+            let other = start(shards);
+            let held: Vec<_> = (0..=last_shard(&other))
+                .map(|shard| block_shard(&other, shard))
+                .collect();
+            let asked = ledger.note(0, 1).into_future().now_or_never();
+            let error = asked.expect("it does not wait").unwrap_err();
+            assert!(error.is_stopped(), "{error}");
+            let told = ledger.note(0, 2).tell().now_or_never();
+            let error = told.expect("it does not wait").unwrap_err();
+            assert!(error.is_stopped(), "{error}");
+            let error = ledger.note(0, 3).try_tell().unwrap_err();
+            assert!(error.is_stopped(), "{error}");
+            assert_eq!(error.into_args(), Some((0, 3)));
+            assert!(Addr::stopped(ledger).now_or_never().is_some());
+            drop(held);
+            assert_eq!(counts(&other).dead_letters, 0);
+        });
+    }
 }
 
 #[test]

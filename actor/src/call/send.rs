@@ -160,8 +160,9 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
 
     #[cold]
     pub(super) fn try_tell_outside(mut self) -> Result<(), SendError<A>> {
-        let Some(pass) = self.port.enter_outside() else {
-            return Err(self.give_back(Refused::Full));
+        let pass = match self.port.enter_outside() {
+            Ok(pass) => pass,
+            Err(refused) => return Err(self.give_back(refused)),
         };
         let sent = self.send_outside(Reply::none(), Outside::Pass(pass));
         sent.map_err(|refused| self.give_back(refused))

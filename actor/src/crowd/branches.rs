@@ -126,11 +126,14 @@ pub(super) fn try_send<R: Resident>(
         }
         Route::Peer(_) => branch.try_send(Lane::Normal, build) != Err(Refusal::Full),
         Route::Outside => {
-            let Some(pass) = branch.enter_outside() else {
-                return false;
+            let pass = match branch.enter_outside() {
+                Ok(pass) => pass,
+                Err(Refusal::Full) => return false,
+                // A shard that is gone has no members.
+                Err(Refusal::Gone) => return true,
             };
             let message = build();
-            // A shard that is gone has no members.
+            // It may have gone just now.
             drop(branch.run_there(Box::new(move || {
                 deliver(branch, message);
                 drop(pass);

@@ -250,8 +250,8 @@ where
         }
     }
 
-    fn enter_outside(self) -> Option<OutsidePass> {
-        self.keeper.enter_outside()
+    fn enter_outside(self) -> Result<OutsidePass, Refused> {
+        self.keeper.enter_outside().map_err(refused)
     }
 
     fn run_there(self, job: Job) -> Result<(), Job> {

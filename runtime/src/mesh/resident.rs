@@ -383,7 +383,7 @@ impl<R: Resident> ResidentId<R> {
                 .take()
         };
         let theirs = cell.clone();
-        let submitted = registry::shared(self.shard).is_some_and(|shared| {
+        let submitted = self.shared().is_some_and(|shared| {
             let job = move || {
                 if let Some(message) = take(&theirs) {
                     arrive(self, message, Origin::Direct);
@@ -410,21 +410,30 @@ impl<R: Resident> ResidentId<R> {
     /// # Errors
     /// Gives the closure back when the shard is gone.
     pub fn run_there(self, job: Box<dyn FnOnce() + Send>) -> Result<(), Box<dyn FnOnce() + Send>> {
-        match registry::shared(self.shard) {
+        match self.shared() {
             Some(shared) => shared.submit(job),
             None => Err(job),
         }
     }
 
-    /// Takes one of the 4096 places for messages that threads outside the runtime do not wait for; `None` when all are
-    /// taken or the shard is gone.
-    #[must_use]
-    pub fn enter_outside(self) -> Option<OutsidePass> {
-        let shared = registry::shared(self.shard)?;
+    /// The shard, as other threads see it. `None` if it is gone, also if another runtime's shard has its number now: that one
+    /// may be busy for long, and has nothing to do with this.
+    fn shared(self) -> Option<&'static registry::SharedShard> {
+        registry::shared(self.shard).filter(|shared| !shared.is_inherited(self.generation))
+    }
+
+    /// Takes one of the 4096 places for messages that threads outside the runtime do not wait for.
+    ///
+    /// # Errors
+    /// When all are taken, or the shard is gone.
+    pub fn enter_outside(self) -> Result<OutsidePass, Refusal> {
+        let shared = self.shared().ok_or(Refusal::Gone)?;
         // A pass exists only once it is counted: its drop counts it out again.
-        shared
-            .enter_outside(OUTSIDE_MAX)
-            .then(|| OutsidePass { shared })
+        if shared.enter_outside(OUTSIDE_MAX) {
+            Ok(OutsidePass { shared })
+        } else {
+            Err(Refusal::Full)
+        }
     }
 
     /// The resident's place in the calling shard's runtime; `None` elsewhere.

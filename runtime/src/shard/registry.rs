@@ -145,6 +145,13 @@ impl SharedShard {
         self.generation.store(next, Ordering::Relaxed);
     }
 
+    /// Whether a generation is known to be of an earlier user of the number, whose shard has ended.
+    pub(crate) fn is_inherited(&self, generation: u64) -> bool {
+        // ORDERING: Relaxed; it only rises. Who sees an old value takes what has ended for alive, and is told otherwise by the
+        // shard.
+        generation < self.generation.load(Ordering::Relaxed)
+    }
+
     /// Tells the shard that something was published for it; rings its doorbell if it sleeps.
     pub(crate) fn notify(&self) {
         match self.handshake.announce() {
