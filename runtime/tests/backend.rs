@@ -2,42 +2,19 @@
 //!
 //! What depends on the environment or on a refusal of the kernel is tried in a process of its own.
 
+#[path = "support/alone.rs"]
+mod alone;
 #[path = "support/limits.rs"]
 mod limits;
 #[path = "support/refusals.rs"]
 mod refusals;
 
-use std::env;
 use std::io::{Read, Write};
-use std::process::Command;
 
+use alone::alone;
 use greenroom_runtime::net::TcpListener;
 use greenroom_runtime::{Backend, Builder, Runtime, StartError};
 use refusals::refuse;
-
-/// Says in a child process which test it is for.
-const CHILD: &str = "GREENROOM_TEST_CHILD";
-
-/// Runs `body` in a process of its own, whose environment has this to say about backends.
-fn alone(test: &str, variable: Option<&str>, body: impl FnOnce()) {
-    if env::var(CHILD).is_ok_and(|name| name == test) {
-        return body();
-    }
-    let mut child = Command::new(env::current_exe().unwrap());
-    child
-        .args([test, "--exact", "--nocapture"])
-        .env(CHILD, test);
-    match variable {
-        Some(value) => child.env("GREENROOM_BACKEND", value),
-        None => child.env_remove("GREENROOM_BACKEND"),
-    };
-    let output = child.output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success() && text.contains("1 passed"),
-        "{text}"
-    );
-}
 
 fn start(backend: Backend) -> Result<Runtime, StartError> {
     Builder::new().shards(2).pin(false).backend(backend).start()

@@ -3,6 +3,11 @@
 
 /// Makes one system call fail with one error on the calling thread and those it starts, for ever.
 pub(crate) fn refuse(call: libc::c_long, errno: i32) {
+    refuse_with(call, errno, 0);
+}
+
+/// As [`refuse`], with flags of seccomp(2): `SECCOMP_FILTER_FLAG_TSYNC` means all threads there are.
+pub(crate) fn refuse_with(call: libc::c_long, errno: i32, flags: libc::c_ulong) {
     let statement = |code: u32, k: u32| libc::sock_filter {
         code: u16::try_from(code).unwrap(),
         jt: 0,
@@ -32,12 +37,11 @@ pub(crate) fn refuse(call: libc::c_long, errno: i32) {
     assert_eq!(restricted, 0);
     // SAFETY: the filter points to a valid program, which the kernel copies.
     let installed = unsafe {
-        libc::prctl(
-            libc::PR_SET_SECCOMP,
-            libc::SECCOMP_MODE_FILTER,
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            flags,
             &raw const filter,
-            0,
-            0,
         )
     };
     assert_eq!(installed, 0);
