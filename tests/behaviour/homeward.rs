@@ -3,8 +3,9 @@
 use std::sync::mpsc;
 
 use greenroom::prelude::*;
-use greenroom::runtime::current_shard;
-use greenroom_tests::{counts, hear, last_shard, on_shards};
+use greenroom::runtime::task::unconstrained;
+use greenroom::runtime::{current_shard, yield_now};
+use greenroom_tests::{PATIENCE, bounded, counts, hear, last_shard, on_shards};
 
 /// Says where it is dropped.
 struct Whence(mpsc::Sender<Option<greenroom::ShardId>>);
@@ -62,6 +63,104 @@ fn what_a_gone_actor_was_sent_is_dropped_by_its_senders_shard() {
             }
         });
     }
+}
+
+/// More than may wait for room on the way back, and than the links hold.
+const STORM: usize = 12_000;
+
+#[test]
+fn a_storm_that_nobody_takes_comes_home_whole() {
+    for link_bytes in [4096, 65_536] {
+        for shards in [2, 4] {
+            bounded("the storm", move || {
+                let builder = System::builder().shards(shards).pin(false);
+                let builder = builder.runtime(|runtime| runtime.link_bytes(link_bytes));
+                let system = builder.start().unwrap();
+                let taker = gone(&system, Addr::kill);
+                let before = counts(&system).dead_letters;
+                let mut refused = 0;
+                for shard in system.shards().take(shards - 1) {
+                    let (dropped, drops) = mpsc::channel();
+                    refused += system.run_on(shard, move || send_storm(taker, dropped));
+                    let heard: Vec<_> = (0..STORM).map(|_| hear(&drops)).collect();
+                    assert!(heard.iter().all(|at| *at == Some(shard)));
+                    check_end(&drops);
+                }
+                let sent = (STORM * (shards - 1)) as u64;
+                assert_eq!(counts(&system).dead_letters - before, sent - refused);
+            });
+        }
+    }
+}
+
+/// Four tasks send, in turns, without waiting for anything but room. Returns how many messages came back at once.
+async fn send_storm(taker: Addr<Taker>, dropped: mpsc::Sender<Option<greenroom::ShardId>>) -> u64 {
+    let senders: Vec<_> = (0..4)
+        .map(|_| {
+            let dropped = dropped.clone();
+            greenroom::runtime::spawn(async move {
+                let mut refused = 0;
+                for _ in 0..STORM / 4 {
+                    let told = taker.take(Whence(dropped.clone())).tell().await;
+                    refused += u64::from(told.is_err());
+                }
+                refused
+            })
+        })
+        .collect();
+    let mut refused = 0;
+    for sender in senders {
+        refused += sender.await.unwrap();
+    }
+    refused
+}
+
+#[test]
+fn a_sender_that_never_listens_loses_nothing_either() {
+    on_shards(&[2, 4], |system| {
+        let taker = gone(system, Addr::stop);
+        let (dropped, drops) = mpsc::channel();
+        let sent = system.run_on(0, move || {
+            unconstrained(async move {
+                let (mut sent, mut spare) = (0, None);
+                while sent < STORM {
+                    for urgent in [false, true] {
+                        // As much as there is room for in this turn, without a look at what comes back.
+                        loop {
+                            let what = spare.take().unwrap_or_else(|| Whence(dropped.clone()));
+                            let call = taker.take(what);
+                            let told = if urgent {
+                                call.urgent().try_tell()
+                            } else {
+                                call.try_tell()
+                            };
+                            let Err(error) = told else {
+                                sent += 1;
+                                continue;
+                            };
+                            assert!(error.is_full(), "{error}");
+                            spare = error.into_args().map(|(what,)| what);
+                            break;
+                        }
+                    }
+                    yield_now().await;
+                }
+                sent + usize::from(spare.is_some())
+            })
+        });
+        let heard: Vec<_> = (0..sent).map(|_| hear(&drops)).collect();
+        // If it is much faster than it empties its ring, some are dropped where they were refused.
+        let homes = [0, last_shard(system)].map(|shard| Some(shard.into()));
+        assert!(heard.iter().all(|at| homes.contains(at)), "on a shard");
+        check_end(&drops);
+    });
+}
+
+/// What was dropped held the senders: none of it is kept, and nothing was dropped twice.
+#[track_caller]
+fn check_end(drops: &mpsc::Receiver<Option<greenroom::ShardId>>) {
+    let end = drops.recv_timeout(PATIENCE);
+    assert_eq!(end, Err(mpsc::RecvTimeoutError::Disconnected));
 }
 
 #[test]
