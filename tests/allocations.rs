@@ -1,11 +1,12 @@
-//! What a message allocates once everything has been used before: nothing.
+//! What a message allocates once everything has been used before: nothing. And what an idle actor keeps.
 //!
-//! One test in a process of its own, as the allocator counts what every thread asks for.
+//! In a process of its own, as the allocator counts what every thread asks for; so the tests take turns.
 
 #![expect(unsafe_code, reason = "a counting allocator")]
 
 use std::alloc::{GlobalAlloc, Layout, System as Heap};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use greenroom::prelude::*;
 use greenroom::{Recipient, tell_many};
@@ -14,16 +15,25 @@ use greenroom_tests::bounded;
 struct Counting;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+/// Bytes that were asked for and not given back.
+static LIVE: AtomicI64 = AtomicI64::new(0);
+static TURNS: Mutex<()> = Mutex::new(());
+
+fn size(layout: Layout) -> i64 {
+    i64::try_from(layout.size()).expect("less than 2^63")
+}
 
 // SAFETY: every call is passed on unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        LIVE.fetch_add(size(layout), Ordering::Relaxed);
         // SAFETY: our caller's contract is the callee's.
         unsafe { Heap.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(size(layout), Ordering::Relaxed);
         // SAFETY: our caller's contract is the callee's.
         unsafe { Heap.dealloc(pointer, layout) }
     }
@@ -122,6 +132,7 @@ async fn allocations(way: Way, sum: Addr<Sum>) -> u64 {
 
 #[test]
 fn messages_allocate_nothing() {
+    let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
     bounded("some thousand messages in every way", || {
         let system = System::start(2).unwrap();
         for shard in [0, 1] {
@@ -132,6 +143,66 @@ fn messages_allocate_nothing() {
                 let count = system.run_on(0, move || allocations(way, sum));
                 assert_eq!(count, 0, "{way:?} to shard {shard}");
             }
+        }
+    });
+}
+
+/// Has no state and no start hook.
+struct Idle;
+
+#[actor]
+impl Idle {
+    pub(crate) fn nothing(&self) {}
+}
+
+/// Actors that are measured at once.
+const CROWD: i64 = 1000;
+
+/// Spawns actors on the calling shard, and waits until each has handled a message and is idle.
+async fn crowd() -> Vec<Addr<Idle>> {
+    let crowd: Vec<Addr<Idle>> = (0..CROWD).map(|_| greenroom::spawn(Idle)).collect();
+    for idle in &crowd {
+        idle.nothing().await.unwrap();
+    }
+    crowd
+}
+
+async fn dismiss(crowd: Vec<Addr<Idle>>) {
+    for idle in crowd {
+        Addr::kill(idle);
+        Addr::stopped(idle).await;
+    }
+}
+
+/// The bytes that each actor keeps when it is idle: its mailbox and its task. The tables of the shard are there already, as
+/// there have been as many actors before.
+async fn bytes_of_an_idle_actor() -> i64 {
+    dismiss(crowd().await).await;
+    let before = LIVE.load(Ordering::Relaxed);
+    let crowd = crowd().await;
+    let addresses = i64::try_from(size_of_val(&*crowd)).expect("a thousand addresses");
+    let kept = LIVE.load(Ordering::Relaxed) - before - addresses;
+    dismiss(crowd).await;
+    let after = LIVE.load(Ordering::Relaxed);
+    assert!(
+        (after - before).abs() < CROWD,
+        "{after} after {before}: something is left"
+    );
+    kept / CROWD
+}
+
+#[test]
+fn an_idle_actor_keeps_half_a_kilobyte_at_most() {
+    let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+    bounded("some thousand actors", || {
+        for shards in [1, 2] {
+            let system = System::start(shards).unwrap();
+            let bytes = system.run_on(0, bytes_of_an_idle_actor);
+            // Less than this is no actor: then nothing was measured.
+            assert!(
+                (100..=512).contains(&bytes),
+                "an idle actor keeps {bytes} bytes"
+            );
         }
     });
 }

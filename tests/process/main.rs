@@ -2,6 +2,8 @@
 //!
 //! The tests take turns: each counts what belongs to the whole process.
 
+mod killed;
+
 use std::fs;
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Duration;
