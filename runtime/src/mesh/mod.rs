@@ -6,6 +6,7 @@
 //! a link is never held by a handler.
 //!
 //! * [`resident`]: values that live on a shard and take messages; named by a [`ResidentId`].
+//! * [`outside`]: what threads that are no shards do there.
 //! * [`homeward`]: what nobody took goes back to its sender.
 //! * [`reply`]: one-shot slots on the asking shard that an answer is written into.
 //! * [`at_once`]: the same for an asker that is still on the stack.
@@ -30,6 +31,7 @@ mod fifo;
 mod homeward;
 pub(crate) mod lane;
 pub(crate) mod link;
+mod outside;
 pub(crate) mod record;
 pub(crate) mod reply;
 pub(crate) mod resident;
@@ -43,10 +45,11 @@ pub use cross::{Cross, CrossShard};
 pub use fifo::Fifo;
 pub use lane::Lane;
 pub use link::{Admission, Refusal};
+pub use outside::OutsidePass;
 pub use reply::{
     AskId, AskNote, Due, OutsideReply, ReplyKey, ReplySlot, Unanswered, open, open_outside,
     usual_limit,
 };
-pub use resident::{Flow, Origin, OutsidePass, Resident, ResidentId, Route, evict, leave, settle};
+pub use resident::{Flow, Origin, Resident, ResidentId, Route, evict, leave, settle};
 pub use traffic::{Traffic, traffic};
 pub use wait::{Ticket, WaitList};

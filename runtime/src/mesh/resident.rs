@@ -192,6 +192,12 @@ impl<R: ?Sized> ResidentId<R> {
         .unwrap_or(Route::Outside)
     }
 
+    /// The shard, as other threads see it. `None` if it is gone, also if another runtime's shard has its number now: that one
+    /// may be busy for long, and has nothing to do with this.
+    pub(super) fn shared(self) -> Option<&'static registry::SharedShard> {
+        registry::shared(self.shard).filter(|shared| !shared.is_inherited(self.generation))
+    }
+
     /// The process-wide number of the resident's shard and its generation there, which together are unique.
     #[must_use]
     pub fn number(self) -> (u16, u64) {
@@ -405,37 +411,6 @@ impl<R: Resident> ResidentId<R> {
             == Some(true)
     }
 
-    /// Runs a closure on the resident's shard, from any thread.
-    ///
-    /// # Errors
-    /// Gives the closure back when the shard is gone.
-    pub fn run_there(self, job: Box<dyn FnOnce() + Send>) -> Result<(), Box<dyn FnOnce() + Send>> {
-        match self.shared() {
-            Some(shared) => shared.submit(job),
-            None => Err(job),
-        }
-    }
-
-    /// The shard, as other threads see it. `None` if it is gone, also if another runtime's shard has its number now: that one
-    /// may be busy for long, and has nothing to do with this.
-    fn shared(self) -> Option<&'static registry::SharedShard> {
-        registry::shared(self.shard).filter(|shared| !shared.is_inherited(self.generation))
-    }
-
-    /// Takes one of the 4096 places for messages that threads outside the runtime do not wait for.
-    ///
-    /// # Errors
-    /// When all are taken, or the shard is gone.
-    pub fn enter_outside(self) -> Result<OutsidePass, Refusal> {
-        let shared = self.shared().ok_or(Refusal::Gone)?;
-        // A pass exists only once it is counted: its drop counts it out again.
-        if shared.enter_outside(OUTSIDE_MAX) {
-            Ok(OutsidePass { shared })
-        } else {
-            Err(Refusal::Full)
-        }
-    }
-
     /// The resident's place in the calling shard's runtime; `None` elsewhere.
     #[must_use]
     pub fn place(self) -> Option<ShardId> {
@@ -470,21 +445,6 @@ fn leave_waiting(mut held: Admission) {
         drop(shared.submit(Box::new(move || {
             context::with(|shard| shard.leave_places(&mut held));
         })));
-    }
-}
-
-/// The most messages that threads outside the runtime may have on their way to one shard without waiting for them.
-const OUTSIDE_MAX: usize = 4096;
-
-/// A place among the messages on their way from outside; given back when dropped, on any thread.
-#[derive(Debug)]
-pub struct OutsidePass {
-    shared: &'static registry::SharedShard,
-}
-
-impl Drop for OutsidePass {
-    fn drop(&mut self) {
-        self.shared.leave_outside();
     }
 }
 
