@@ -431,8 +431,8 @@ impl Handle {
     /// The factory crosses to the shard; the actor is born there and need not be `Send`.
     ///
     /// # Errors
-    /// The future resolves to a [`SpawnError`] if the factory or the start hook panics, the hook refuses, there is no
-    /// such shard, or the system is shutting down.
+    /// The future resolves to a [`SpawnError`] if the factory or the start hook panics, the hook refuses, the actor is
+    /// killed before the hook is done, there is no such shard, or the system is shutting down.
     ///
     /// # Cancel safety
     /// Dropping the future stops the actor, whose address nobody has then.

@@ -166,8 +166,8 @@ impl<P: Actor, C: Actor, F: Factory<C>> IntoFuture for Child<P, C, F> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output>>>;
 
     /// # Errors
-    /// The future resolves to a [`SpawnError`] if the factory or the start hook panics, the hook refuses, or the shard
-    /// does not exist or is shutting down.
+    /// The future resolves to a [`SpawnError`] if the factory or the start hook panics, the hook refuses, the child is
+    /// killed before the hook is done, its parent has ended, or the shard does not exist or is shutting down.
     ///
     /// # Cancel safety
     /// Dropping the future stops a child that has not finished its start.
