@@ -315,14 +315,15 @@ pub(crate) mod model {
         if threads < 3 { 3 } else { 2 }
     }
 
-    /// Runs `run` under every interleaving with at most this many preemptions.
+    /// Runs `run` under every interleaving with at most this many preemptions, or as few as `LOOM_MAX_PREEMPTIONS` says.
     #[cfg(loom)]
     pub(crate) fn explore(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
         use std::sync::atomic::AtomicUsize;
 
         static EXPLORED: AtomicUsize = AtomicUsize::new(0);
         let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = Some(preemptions);
+        let cap = builder.preemption_bound.unwrap_or(usize::MAX);
+        builder.preemption_bound = Some(preemptions.min(cap));
         builder.check(move || {
             EXPLORED.fetch_add(1, Relaxed);
             run();
