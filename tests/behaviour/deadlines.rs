@@ -255,7 +255,8 @@ fn an_ask_made_by_a_handler_inherits_what_is_left() {
                 } else {
                     system.run_on(0, move || asked)
                 };
-                assert!(is_over(answer));
+                // After a stall both limits are over, and the handler may be the first to hear of it.
+                assert!(matches!(answer, Ok(false)) || is_over(answer));
                 let (limit, source) = hear(&heard);
                 assert_eq!(source, LimitSource::Inherited);
                 // Rounded up, on each way.
