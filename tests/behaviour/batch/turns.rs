@@ -10,78 +10,72 @@ use greenroom::runtime::{spawn, yield_now};
 use greenroom::{Batch, Restart, ToldError};
 use greenroom_tests::{bounded, counts, hear, last_shard, on_shards, poll_once, settle};
 
-use super::{Entry, busy, journal};
+use super::{Entry, at_each_place, busy};
 
 #[test]
 fn urgent_messages_go_first_and_may_be_of_the_same_batch() {
-    on_shards(&[1, 2], |system| {
-        for shard in [0, last_shard(system)] {
-            let journal = journal(system, shard);
-            let handle = system.handle().clone();
-            let entries = system.run_on(0, move || async move {
-                let open = busy(journal, &handle, shard).await;
-                journal.line(0).tell().await.unwrap();
-                journal.line(1).tell().await.unwrap();
-                journal.line(10).urgent().tell().await.unwrap();
-                journal.line(11).urgent().tell().await.unwrap();
-                settle(&handle, shard).await;
-                open.send(()).unwrap();
-                let mut entries = journal.entries().await.unwrap();
+    at_each_place(|system, journal, shard| {
+        let handle = system.handle().clone();
+        let entries = system.run_on(0, move || async move {
+            let open = busy(journal, &handle, shard).await;
+            journal.line(0).tell().await.unwrap();
+            journal.line(1).tell().await.unwrap();
+            journal.line(10).urgent().tell().await.unwrap();
+            journal.line(11).urgent().tell().await.unwrap();
+            settle(&handle, shard).await;
+            open.send(()).unwrap();
+            let mut entries = journal.entries().await.unwrap();
 
-                let open = busy(journal, &handle, shard).await;
-                journal.line(2).tell().await.unwrap();
-                journal.line(12).urgent().tell().await.unwrap();
-                journal.mark(13).urgent().tell().await.unwrap();
-                journal.line(3).tell().await.unwrap();
-                settle(&handle, shard).await;
-                open.send(()).unwrap();
-                entries.push(Entry::Marker(0));
-                entries.extend(journal.entries().await.unwrap().split_off(1));
-                entries
-            });
-            assert_eq!(
-                entries,
-                [
-                    Entry::Lines(vec![10, 11, 0, 1]),
-                    Entry::Marker(0),
-                    Entry::Lines(vec![12]),
-                    Entry::Marker(13),
-                    Entry::Lines(vec![2, 3]),
-                ]
-            );
-        }
+            let open = busy(journal, &handle, shard).await;
+            journal.line(2).tell().await.unwrap();
+            journal.line(12).urgent().tell().await.unwrap();
+            journal.mark(13).urgent().tell().await.unwrap();
+            journal.line(3).tell().await.unwrap();
+            settle(&handle, shard).await;
+            open.send(()).unwrap();
+            entries.push(Entry::Marker(0));
+            entries.extend(journal.entries().await.unwrap().split_off(1));
+            entries
+        });
+        assert_eq!(
+            entries,
+            [
+                Entry::Lines(vec![10, 11, 0, 1]),
+                Entry::Marker(0),
+                Entry::Lines(vec![12]),
+                Entry::Marker(13),
+                Entry::Lines(vec![2, 3]),
+            ]
+        );
     });
 }
 
 #[test]
 fn asks_that_were_given_up_are_no_part_of_a_batch() {
-    on_shards(&[1, 2], |system| {
-        for shard in [0, last_shard(system)] {
-            let journal = journal(system, shard);
-            let handle = system.handle().clone();
-            let before = counts(system).skipped;
-            system.run_on(0, move || async move {
-                let open = busy(journal, &handle, shard).await;
-                let mut asks: Vec<_> = (0..6)
-                    .map(|line| journal.line(line).into_future())
-                    .collect();
-                for ask in &mut asks {
-                    assert!(poll_once(ask).is_pending());
-                }
-                // The first and the last, and two that stand together.
-                for place in [5, 3, 2, 0] {
-                    drop(asks.remove(place));
-                }
-                settle(&handle, shard).await;
-                open.send(()).unwrap();
-                for answer in join_all(asks).await {
-                    assert_eq!(answer.unwrap(), 2);
-                }
-                let entries = journal.entries().await.unwrap();
-                assert_eq!(entries, [Entry::Lines(vec![1, 4])]);
-            });
-            assert_eq!(counts(system).skipped - before, 4);
-        }
+    at_each_place(|system, journal, shard| {
+        let handle = system.handle().clone();
+        let before = counts(system).skipped;
+        system.run_on(0, move || async move {
+            let open = busy(journal, &handle, shard).await;
+            let mut asks: Vec<_> = (0..6)
+                .map(|line| journal.line(line).into_future())
+                .collect();
+            for ask in &mut asks {
+                assert!(poll_once(ask).is_pending());
+            }
+            // The first and the last, and two that stand together.
+            for place in [5, 3, 2, 0] {
+                drop(asks.remove(place));
+            }
+            settle(&handle, shard).await;
+            open.send(()).unwrap();
+            for answer in join_all(asks).await {
+                assert_eq!(answer.unwrap(), 2);
+            }
+            let entries = journal.entries().await.unwrap();
+            assert_eq!(entries, [Entry::Lines(vec![1, 4])]);
+        });
+        assert_eq!(counts(system).skipped - before, 4);
     });
 }
 
