@@ -195,24 +195,30 @@ pub(crate) fn count(
     texts: &CountTexts,
     errors: &mut Errors,
 ) -> Option<Expr> {
-    let count: Expr = match input.parse() {
-        Ok(count) => count,
-        Err(error) => {
-            errors.push(error);
-            return None;
+    let count = expression(input, errors)?;
+    match flaw_of_count(&count, texts) {
+        None => Some(count),
+        Some(text) => {
+            errors.on(&count, text);
+            None
         }
-    };
-    let text = match ungrouped(&count) {
+    }
+}
+
+fn expression(input: ParseStream<'_>, errors: &mut Errors) -> Option<Expr> {
+    input.parse().map_err(|error| errors.push(error)).ok()
+}
+
+fn flaw_of_count(count: &Expr, texts: &CountTexts) -> Option<&'static str> {
+    match ungrouped(count) {
         Expr::Lit(literal) => match &literal.lit {
-            Lit::Int(number) if number.base10_digits() == "0" => texts.zero,
-            Lit::Int(_) => return Some(count),
-            _ => texts.not_a_number,
+            Lit::Int(number) if number.base10_digits() == "0" => Some(texts.zero),
+            Lit::Int(_) => None,
+            _ => Some(texts.not_a_number),
         },
-        Expr::Unary(_) => texts.not_a_number,
-        _ => return Some(count),
-    };
-    errors.on(&count, text);
-    None
+        Expr::Unary(_) => Some(texts.not_a_number),
+        _ => None,
+    }
 }
 
 fn api(input: ParseStream<'_>, errors: &mut Errors) -> Option<Api> {
@@ -255,25 +261,21 @@ fn implements(input: ParseStream<'_>, errors: &mut Errors) -> Option<Implements>
 }
 
 fn mailbox(input: ParseStream<'_>, errors: &mut Errors) -> Option<Room> {
-    let room: Expr = match input.parse() {
-        Ok(room) => room,
-        Err(error) => {
-            errors.push(error);
-            return None;
-        }
-    };
-    let text = match ungrouped(&room) {
-        Expr::Lit(literal) => match &literal.lit {
-            Lit::Int(number) if number.base10_digits() == "0" => messages::MAILBOX_ZERO,
-            Lit::Int(_) => return Some(Room::Number(room)),
-            _ => messages::MAILBOX_NOT_A_NUMBER,
-        },
+    let room = expression(input, errors)?;
+    let flaw = match ungrouped(&room) {
         Expr::Path(path) if path.path.is_ident(UNBOUNDED) => return Some(Room::Unbounded),
-        Expr::Path(path) if is_misspelt_unbounded(&path.path) => messages::MAILBOX_NOT_A_NUMBER,
-        _ => return Some(Room::Number(room)),
+        Expr::Path(path) if is_misspelt_unbounded(&path.path) => {
+            Some(messages::MAILBOX_TEXTS.not_a_number)
+        }
+        _ => flaw_of_count(&room, &messages::MAILBOX_TEXTS),
     };
-    errors.on(&room, text);
-    None
+    match flaw {
+        None => Some(Room::Number(room)),
+        Some(text) => {
+            errors.on(&room, text);
+            None
+        }
+    }
 }
 
 /// Constants are written in capitals, so this is none.

@@ -28,9 +28,10 @@ pub(crate) const NO_MESSAGES: &str = "this actor has no messages: mark methods `
 // The options of `#[actor(..)]`, and of the attributes of functions.
 
 pub(crate) const OPTION_NAME_EXPECTED: &str = "expected the name of an option";
-pub(crate) const MAILBOX_ZERO: &str = "a mailbox needs room for at least one message";
-pub(crate) const MAILBOX_NOT_A_NUMBER: &str =
-    "`mailbox` takes a number of messages, a `usize` constant, or `unbounded`";
+pub(crate) const MAILBOX_TEXTS: CountTexts = CountTexts {
+    zero: "a mailbox needs room for at least one message",
+    not_a_number: "`mailbox` takes a number of messages, a `usize` constant, or `unbounded`",
+};
 pub(crate) const OVERFLOW_UNBOUNDED: &str =
     "an unbounded mailbox never overflows: leave `overflow` out, or give the mailbox a number";
 pub(crate) const MAX_MESSAGE_TEXTS: CountTexts = CountTexts {

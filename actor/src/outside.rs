@@ -4,9 +4,10 @@
 //! is at most twice that of the asks that wait, and a thousand more.
 
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures_channel::oneshot;
@@ -16,6 +17,7 @@ use greenroom_runtime::time::{Alarm, Instant, Sleep, sleep, sleep_until};
 use crate::address::{Job, Refused};
 use crate::call::Allowance;
 use crate::error::Timeout;
+use crate::fate::Fate;
 
 /// Who hears about a message that took the long way.
 #[derive(Debug)]
@@ -129,6 +131,23 @@ impl Sender {
     }
 }
 
+/// Has a message go into its mailbox, which `poll` tries. If there is no room its place in line is taken at once, which
+/// keeps such messages in order, and a task waits in it.
+pub(crate) fn go_in(mut poll: impl FnMut(&mut Context<'_>) -> Poll<()> + 'static) {
+    if poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+        greenroom_runtime::spawn(poll_fn(poll)).detach();
+    }
+}
+
+/// What becomes of a message if it is dropped after this.
+pub(crate) fn fate_of(outcome: Result<(), Refused>) -> Fate {
+    if outcome == Err(Refused::Full) {
+        Fate::Overflowed
+    } else {
+        Fate::Stopped
+    }
+}
+
 /// Runs a timer on the shard that `run_there` leads to, for a caller that has none.
 pub(crate) fn timer(limit: Duration, run_there: impl FnOnce(Job)) -> oneshot::Receiver<()> {
     let (mut fire, fired) = oneshot::channel();
@@ -136,7 +155,7 @@ pub(crate) fn timer(limit: Duration, run_there: impl FnOnce(Job)) -> oneshot::Re
         greenroom_runtime::spawn(async move {
             let mut sleep = sleep(limit);
             // Ends early when the caller has its answer, or has given up.
-            std::future::poll_fn(|cx| match fire.poll_canceled(cx) {
+            poll_fn(|cx| match fire.poll_canceled(cx) {
                 Poll::Ready(()) => Poll::Ready(()),
                 Poll::Pending => pin!(&mut sleep).poll(cx),
             })

@@ -140,8 +140,15 @@ pub(crate) fn hash_of<K: Hash + ?Sized>(key: &K) -> u64 {
 /// The one of `shards` shards that owns the keys of this hash.
 #[inline]
 pub(crate) fn shard_at(hash: u64, shards: usize) -> ShardId {
-    let scaled = (u128::from(hash) * shards as u128) >> 64;
-    ShardId::from(u16::try_from(scaled).expect("a fraction of the number of shards"))
+    let index = owner_of(hash, shards);
+    ShardId::from(u16::try_from(index).expect("a system has fewer shards"))
+}
+
+/// The one of so many that owns the keys of this hash.
+#[inline]
+pub(crate) fn owner_of(hash: u64, count: usize) -> usize {
+    let scaled = (u128::from(hash) * count as u128) >> 64;
+    usize::try_from(scaled).expect("a fraction of the count")
 }
 
 impl<A: Actor> Clone for Sharded<A> {

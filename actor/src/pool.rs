@@ -5,7 +5,7 @@
 //! and lines are those of every actor.
 
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::Hash;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,6 +15,7 @@ use greenroom_runtime::{FloatHandle, ShardId};
 use crate::actor::Actor;
 use crate::error::SpawnError;
 use crate::keyed::{AddrByKey, Keyed};
+use crate::placement;
 use crate::system::Handle;
 
 /// A worker of a [`Pool`], called like an address.
@@ -146,11 +147,8 @@ impl<A: Actor> Pool<A> {
     /// The worker of a key: always the same one for equal keys.
     #[must_use]
     pub fn by_key<Q: Hash + ?Sized>(&self, key: &Q) -> Worker<'_, A> {
-        let mut hasher = DefaultHasher::new();
-        key.hash(&mut hasher);
-        let scaled = (u128::from(hasher.finish()) * self.places.len() as u128) >> 64;
-        let index = usize::try_from(scaled).expect("a fraction of the number of workers");
-        self.at(&self.places[index])
+        let owner = placement::owner_of(placement::hash_of(key), self.places.len());
+        self.at(&self.places[owner])
     }
 
     /// The worker with the fewest asks under way, of those that chose it this way; of equals the next in turn.

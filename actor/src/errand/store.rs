@@ -325,18 +325,15 @@ impl<A: Actor> Errands<A> {
         }
         drop(self.clock.take());
         let fate = fate::current().unwrap_or(Fate::Stopped);
+        let reason = if fate == Fate::Killed {
+            DeadLetterReason::Killed
+        } else {
+            DeadLetterReason::Stopped
+        };
         fate::with(fate, || {
             for kind in ended {
                 if let Some(item) = kind.item() {
-                    let killed = fate == Fate::Killed;
-                    report::<A>(
-                        item,
-                        if killed {
-                            DeadLetterReason::Killed
-                        } else {
-                            DeadLetterReason::Stopped
-                        },
-                    );
+                    report::<A>(item, reason);
                 }
                 contain(|| kind.end());
             }

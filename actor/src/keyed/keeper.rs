@@ -24,7 +24,7 @@ use crate::address::Refused;
 use crate::fate::{self, Fate};
 use crate::life;
 use crate::mailbox::{self, Mailbox};
-use crate::observe::{DeadLetterReason, report, report_call};
+use crate::observe::{DeadLetterReason, dispose, report_call};
 use crate::place::Place;
 
 /// What travels to a keeper.
@@ -326,7 +326,7 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Resident for Keeper<K, A> {
                 });
                 match mailbox {
                     Some(mailbox) => mailbox.deliver(mailbox::Parcel::of(lane, message), origin),
-                    None => undeliverable::<A>(message, Fate::Stopped),
+                    None => dispose::<A>(message.into(), Fate::Stopped),
                 }
             }
         }
@@ -350,13 +350,6 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Resident for Keeper<K, A> {
         // The keeper is gone: so are its instances.
         fate::with(Fate::Stopped, || life::contain(|| drop(parcel)));
     }
-}
-
-/// Disposes of a message that found no keeper.
-pub(super) fn undeliverable<A: Actor>(message: A::Msg, fate: Fate) {
-    let message = message.into();
-    report::<A>(&message, DeadLetterReason::of_fate(fate));
-    fate::with(fate, || life::contain(|| drop(message)));
 }
 
 /// Among the belongings of an instance: its seat.

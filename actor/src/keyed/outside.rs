@@ -2,16 +2,16 @@
 
 use std::hash::Hash;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use greenroom_runtime::mesh::{Lane, ResidentId};
 
-use super::keeper::{Keeper, undeliverable};
+use super::keeper::Keeper;
 use crate::actor::Actor;
-use crate::address::Refused;
 use crate::fate::Fate;
 use crate::life::contain;
-use crate::outside::{Outside, Sender};
+use crate::observe::dispose;
+use crate::outside::{Outside, Sender, fate_of, go_in};
 use crate::place::Place;
 
 /// A message on its way, with its key.
@@ -43,8 +43,7 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Arrival<K, A> {
         }
     }
 
-    /// Goes to its mailbox, on the key's shard. If there is no room its place in line is taken at once, which keeps
-    /// such messages in order, and a task waits in it.
+    /// Goes to its mailbox, on the key's shard.
     pub(super) fn arrive(self) {
         let mut visitor = Visitor {
             keeper: self.keeper,
@@ -57,12 +56,7 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Arrival<K, A> {
             fate: Fate::Stopped,
         };
         visitor.sender.arrive();
-        if visitor
-            .poll(&mut Context::from_waker(Waker::noop()))
-            .is_pending()
-        {
-            greenroom_runtime::spawn(std::future::poll_fn(move |cx| visitor.poll(cx))).detach();
-        }
+        go_in(move |cx| visitor.poll(cx));
     }
 }
 
@@ -108,9 +102,7 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Visitor<K, A> {
             Some(Poll::Pending) => return Poll::Pending,
             Some(Poll::Ready(outcome)) => {
                 // A message that was refused is disposed of by the drop of this value.
-                if outcome == Err(Refused::Full) {
-                    self.fate = Fate::Overflowed;
-                }
+                self.fate = fate_of(outcome);
                 self.sender.hear(outcome);
             }
             None => {}
@@ -122,7 +114,7 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Visitor<K, A> {
 impl<K: Hash + Eq + Send + 'static, A: Actor> Drop for Visitor<K, A> {
     fn drop(&mut self) {
         if let Some(env) = self.env.take() {
-            undeliverable::<A>(env, self.fate);
+            dispose::<A>(env.into(), self.fate);
         }
     }
 }

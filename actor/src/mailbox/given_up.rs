@@ -38,15 +38,11 @@ impl<A: Actor> Mailbox<A> {
         let mut given_up = self.rare().given_up.borrow_mut();
         given_up.insert(ask);
         if given_up.len() > letters + SURPLUS {
-            let waits = |letter: &Letter<A>| match letter {
-                Letter::Message(message) => A::reply_of(message).reply.note()?.ask(),
-                Letter::Stop | Letter::Errand(_) => None,
-            };
             let (urgent, normal) = (self.rare().urgent.borrow(), self.queue.borrow());
             let asks = urgent
                 .iter()
                 .chain(normal.iter())
-                .filter_map(waits)
+                .filter_map(Letter::ask)
                 .collect();
             *given_up = &*given_up & &asks;
         }

@@ -84,6 +84,16 @@ pub(crate) enum Letter<A: Actor> {
     Stop,
 }
 
+impl<A: Actor> Letter<A> {
+    /// The ask that it is, of a shard.
+    fn ask(&self) -> Option<AskId> {
+        match self {
+            Self::Message(message) => A::reply_of(message).reply.note()?.ask(),
+            Self::Stop | Self::Errand(_) => None,
+        }
+    }
+}
+
 /// What travels to a mailbox.
 #[doc(hidden)]
 pub enum Parcel<A: Actor> {

@@ -1,17 +1,17 @@
 //! The way into a mailbox from a thread that is no shard of the system.
 
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::vec;
 
 use futures_channel::oneshot;
 use greenroom_runtime::mesh::{Lane, ResidentId, Ticket};
 
 use super::Mailbox;
-use super::overflow::dispose;
 use crate::actor::Actor;
 use crate::address::Refused;
 use crate::fate::{self, Fate};
-use crate::outside::{Outside, Sender};
+use crate::observe::dispose;
+use crate::outside::{Outside, Sender, fate_of, go_in};
 
 /// A message that comes the long way: undeliverable wherever it is dropped on it.
 pub(crate) struct FromOutside<A: Actor> {
@@ -37,16 +37,10 @@ impl<A: Actor> FromOutside<A> {
         }
     }
 
-    /// Goes into the mailbox, on the actor's shard. If there is no room its place in line is taken at once, which keeps
-    /// such messages in order, and a task waits in it.
+    /// Goes into the mailbox, on the actor's shard.
     pub(crate) fn arrive(mut self) {
         self.sender.arrive();
-        if self
-            .poll(&mut Context::from_waker(Waker::noop()))
-            .is_pending()
-        {
-            greenroom_runtime::spawn(std::future::poll_fn(move |cx| self.poll(cx))).detach();
-        }
+        go_in(move |cx| self.poll(cx));
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -68,9 +62,7 @@ impl<A: Actor> FromOutside<A> {
             Some(Poll::Pending) => return Poll::Pending,
             Some(Poll::Ready(outcome)) => {
                 // A message that was refused is disposed of by the drop of this value.
-                if outcome == Err(Refused::Full) {
-                    self.fate = Fate::Overflowed;
-                }
+                self.fate = fate_of(outcome);
                 self.sender.hear(outcome);
             }
             None => {}
@@ -132,12 +124,7 @@ impl<A: Actor> PartFromOutside<A> {
 
     /// As [`FromOutside::arrive`].
     pub(crate) fn arrive(mut self) {
-        if self
-            .poll(&mut Context::from_waker(Waker::noop()))
-            .is_pending()
-        {
-            greenroom_runtime::spawn(std::future::poll_fn(move |cx| self.poll(cx))).detach();
-        }
+        go_in(move |cx| self.poll(cx));
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -146,9 +133,7 @@ impl<A: Actor> PartFromOutside<A> {
                 Poll::Ready(Ok(())) => self.place = self.first,
                 // Disposed of by the drop of this value.
                 Poll::Ready(Err(refused)) => {
-                    if refused == Refused::Full {
-                        self.fate = Fate::Overflowed;
-                    }
+                    self.fate = fate_of(Err(refused));
                     self.tell(Err(refused));
                     return Poll::Ready(());
                 }

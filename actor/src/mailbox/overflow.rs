@@ -17,7 +17,7 @@ use super::{Letter, Mailbox};
 use crate::actor::{Actor, Overflow};
 use crate::address::Refused;
 use crate::fate::{self, Fate};
-use crate::observe::{DeadLetterReason, report};
+use crate::observe::dispose;
 
 impl<A: Actor> Mailbox<A> {
     /// Sends from the actor's shard to a lane without room.
@@ -61,10 +61,4 @@ impl<A: Actor> Mailbox<A> {
             dispose::<A>(message, Fate::Overflowed);
         }
     }
-}
-
-/// Drops a message that nobody handles, which is a dead letter.
-pub(super) fn dispose<A: Actor>(message: A::LocalMsg, fate: Fate) {
-    report::<A>(&message, DeadLetterReason::of_fate(fate));
-    fate::with(fate, || crate::life::contain(|| drop(message)));
 }

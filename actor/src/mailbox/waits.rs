@@ -127,12 +127,7 @@ impl<A: Actor> Mailbox<A> {
     }
 
     fn is_queued(&self, ask: AskId) -> bool {
-        let is_it = |letter: &Letter<A>| match letter {
-            Letter::Message(message) => {
-                A::reply_of(message).reply.note().and_then(AskNote::ask) == Some(ask)
-            }
-            Letter::Stop | Letter::Errand(_) => false,
-        };
+        let is_it = |letter: &Letter<A>| letter.ask() == Some(ask);
         let urgent = self.rare.get().map(|rare| rare.urgent.borrow());
         urgent.is_some_and(|urgent| urgent.iter().any(is_it))
             || self.queue.borrow().iter().any(is_it)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use greenroom_runtime::ShardId;
 
 use crate::actor::Actor;
-use crate::fate::Fate;
+use crate::fate::{self, Fate};
 use crate::life::{ExitReason, contain};
 use crate::registry::Registry;
 
@@ -111,6 +111,12 @@ impl fmt::Debug for DeadLetterHook {
 #[cold]
 pub(crate) fn report<A: Actor>(message: &A::LocalMsg, reason: DeadLetterReason) {
     report_call::<A>(A::method(message), reason);
+}
+
+/// Drops a message that nobody handles, which is a dead letter. Its asker hears of this fate.
+pub(crate) fn dispose<A: Actor>(message: A::LocalMsg, fate: Fate) {
+    report::<A>(&message, DeadLetterReason::of_fate(fate));
+    fate::with(fate, || contain(|| drop(message)));
 }
 
 /// As [`report`], of a message that was not built.

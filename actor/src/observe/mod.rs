@@ -16,7 +16,7 @@ mod tally;
 mod trace;
 
 pub use self::dead_letter::{DeadLetter, DeadLetterReason};
-pub(crate) use self::dead_letter::{DeadLetterHook, report, report_call};
+pub(crate) use self::dead_letter::{DeadLetterHook, dispose, report, report_call};
 pub use self::metrics::{Metrics, ShardMetrics, TypeMetrics};
 pub use self::snapshot::{
     ActorActivity, ActorSnapshot, HandlerSnapshot, LaneSnapshot, ShardActors, ShardSnapshot,

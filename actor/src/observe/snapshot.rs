@@ -3,7 +3,7 @@
 use std::fmt;
 
 use greenroom_runtime::ShardId;
-use greenroom_runtime::observe::{Found, RunningTask};
+use greenroom_runtime::observe::{Found, RunningTask, write_answer};
 
 use crate::cycle::{Edge, Wait};
 use crate::error::CallSite;
@@ -309,19 +309,10 @@ impl Looks {
 
 impl fmt::Display for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for ShardSnapshot {
-            shard,
-            state,
-            stuck_in,
-        } in &self.shards
-        {
-            match (state, stuck_in) {
-                (Some(state), _) => write!(f, "{shard}: {state}")?,
-                (None, Some(task)) => writeln!(f, "{shard}: does not answer; it is in {task}")?,
-                (None, None) => writeln!(f, "{shard}: does not answer")?,
-            }
-        }
-        Ok(())
+        self.shards.iter().try_for_each(|found| {
+            let (state, stuck_in) = (found.state.as_ref(), found.stuck_in.as_ref());
+            write_answer(f, found.shard, state, stuck_in)
+        })
     }
 }
 

@@ -155,12 +155,10 @@ impl<T> Fifo<T> {
     /// Moves the values to as many places, which are enough.
     fn move_to(&mut self, count: usize) {
         let mut places = Box::new_uninit_slice(count);
-        for (index, place) in places.iter_mut().enumerate().take(self.len) {
-            // Moved bit by bit, a value or not: no value is counted in both.
-            std::mem::swap(
-                place,
-                &mut self.places[(self.head + index) & (self.places.len() - 1)],
-            );
+        for (place, to) in (0..self.len).zip(&mut places) {
+            let from = self.index(place);
+            // Swapped bit by bit: no value is in both.
+            std::mem::swap(to, &mut self.places[from]);
         }
         self.places = places;
         self.head = 0;

@@ -6,6 +6,7 @@ use std::fmt;
 use super::gather;
 use super::metrics::{LinkSample, assert_no_shard, links};
 use super::pulse::RunningTask;
+use super::survey::{self, write_answer};
 use crate::runtime::{Handle, Runtime};
 use crate::shard::{Shard, ShardId};
 use crate::task::TaskId;
@@ -81,14 +82,11 @@ pub enum TaskState {
 
 impl Dump {
     fn new(handle: &Handle, answers: Vec<Option<ShardState>>) -> Self {
-        let answers = handle.shards().zip(answers);
-        let shards = answers.map(|(shard, state)| ShardDump {
-            shard,
-            stuck_in: match state {
-                Some(_) => None,
-                None => handle.team().pulse(shard).and_then(|pulse| pulse.running()),
-            },
-            state,
+        let found = survey::found(handle, answers).into_iter();
+        let shards = found.map(|found| ShardDump {
+            shard: found.shard,
+            state: found.answer,
+            stuck_in: found.stuck_in,
         });
         Self {
             shards: shards.collect(),
@@ -204,19 +202,10 @@ impl Waits {
 
 impl fmt::Display for Dump {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for ShardDump {
-            shard,
-            state,
-            stuck_in,
-        } in &self.shards
-        {
-            match (state, stuck_in) {
-                (Some(state), _) => write!(f, "{shard}: {state}")?,
-                (None, Some(task)) => writeln!(f, "{shard}: does not answer; it is in {task}")?,
-                (None, None) => writeln!(f, "{shard}: does not answer")?,
-            }
-        }
-        Ok(())
+        self.shards.iter().try_for_each(|found| {
+            let (state, stuck_in) = (found.state.as_ref(), found.stuck_in.as_ref());
+            write_answer(f, found.shard, state, stuck_in)
+        })
     }
 }
 

@@ -22,5 +22,5 @@ pub(crate) mod watchdog;
 pub use dump::{Dump, ShardDump, ShardState, TaskDump, TaskState};
 pub use metrics::{LinkSample, Metrics, ShardNumbers, ShardSample};
 pub use pulse::RunningTask;
-pub use survey::Found;
+pub use survey::{Found, write_answer};
 pub use watchdog::Stall;

@@ -1,5 +1,7 @@
 //! A question of somebody else's, put to every shard.
 
+use std::fmt;
+
 use super::gather;
 use super::metrics::assert_no_shard;
 use super::pulse::RunningTask;
@@ -18,6 +20,24 @@ pub struct Found<T> {
     /// The task a shard that did not answer is stuck in. Known if the [watchdog](crate::Builder::watchdog) is on, and the
     /// shard is in a task at all.
     pub stuck_in: Option<RunningTask>,
+}
+
+/// Writes what a shard has answered, or that it did not.
+///
+/// # Errors
+/// As the writer.
+#[doc(hidden)]
+pub fn write_answer(
+    f: &mut fmt::Formatter<'_>,
+    shard: ShardId,
+    answer: Option<&impl fmt::Display>,
+    stuck_in: Option<&RunningTask>,
+) -> fmt::Result {
+    match (answer, stuck_in) {
+        (Some(answer), _) => write!(f, "{shard}: {answer}"),
+        (None, Some(task)) => writeln!(f, "{shard}: does not answer; it is in {task}"),
+        (None, None) => writeln!(f, "{shard}: does not answer"),
+    }
 }
 
 impl Runtime {
@@ -62,7 +82,8 @@ impl Handle {
     }
 }
 
-fn found<T>(handle: &Handle, answers: Vec<Option<T>>) -> Vec<Found<T>> {
+/// Says of shards that gave no answer what they are stuck in.
+pub(super) fn found<T>(handle: &Handle, answers: Vec<Option<T>>) -> Vec<Found<T>> {
     let answers = handle.shards().zip(answers);
     let found = answers.map(|(shard, answer)| Found {
         shard,

@@ -18,7 +18,6 @@ use futures_channel::oneshot;
 use super::Place;
 use super::due::Noted;
 use super::note::Home;
-use super::table::ON_THE_STACK;
 use crate::shard::ShardNumber;
 
 /// The way to an asker: a slot, or the sender of a channel to a thread that is no shard; or to nobody.
@@ -81,12 +80,6 @@ impl<T> Key<T> {
     #[inline]
     fn is_outside(&self) -> bool {
         self.head.get() & IS_OUTSIDE.get() != 0
-    }
-
-    /// Whether the answer goes to a frame further down the stack.
-    #[inline]
-    pub(super) fn is_on_the_stack(&self) -> bool {
-        (self.head.get() >> 32) as u32 == ON_THE_STACK
     }
 
     /// The slot; `None` if the asker is outside, or there is none.

@@ -190,25 +190,17 @@ impl<T: 'static> ReplyKey<T> {
     /// Any thread. A key that is not `Send` cannot have left the slot's shard.
     #[inline]
     pub fn send(self, value: T) {
-        // Written where the asker reads it, with no call in between that the value would be moved for.
-        if self.way.is_on_the_stack() {
-            self.send_down(value);
-        } else {
-            self.send_to_slot(value);
+        match self.way.place() {
+            // Written where the asker reads it, with no call in between that the value would be moved for.
+            Some(place) if place.slot == ON_THE_STACK && is_here(place) => {
+                let unwanted = context::with(move |shard| {
+                    // SAFETY: by the invariant of `Place` the generation was taken for `T`.
+                    unsafe { shard.frames().fill(place.generation, value) }
+                });
+                drop(unwanted);
+            }
+            _ => self.send_to_slot(value),
         }
-    }
-
-    #[inline]
-    fn send_down(self, value: T) {
-        let unwanted = match self.way.place() {
-            Some(place) if is_here(place) => context::with(move |shard| {
-                // SAFETY: by the invariant of `Place` the generation was taken for `T`.
-                unsafe { shard.frames().fill(place.generation, value) }
-            })
-            .flatten(),
-            _ => return self.send_to_slot(value),
-        };
-        drop(unwanted);
     }
 
     #[inline(never)]
