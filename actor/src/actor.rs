@@ -40,6 +40,9 @@ pub trait Actor: Sized + 'static {
     /// What becomes of a message that finds the mailbox full.
     const OVERFLOW: Overflow = Overflow::Wait;
 
+    /// Whether it has an `#[on(started)]` hook.
+    #[doc(hidden)]
+    const HEARS_START: bool = false;
     /// Whether it has an `#[on(down)]` hook.
     #[doc(hidden)]
     const HEARS_DOWNS: bool = false;

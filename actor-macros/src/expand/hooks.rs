@@ -23,6 +23,8 @@ fn hook(hook: &Hook) -> TokenStream {
             let into_start = place.call(convert, place.field("returned", 0));
             quote_spanned! {hygiene::generated()=>
                 #cfg
+                const HEARS_START: __rt::core::primitive::bool = true;
+                #cfg
                 async fn started(
                     &mut self,
                     ctx: &mut __rt::Ctx<Self>,

@@ -213,6 +213,7 @@ const _: () = {
                 }
             }
         }
+        const HEARS_START: __rt::core::primitive::bool = true;
         async fn started(
             &mut self,
             ctx: &mut __rt::Ctx<Self>,

@@ -194,14 +194,19 @@ fn run<A: Actor>(started: Option<Started>, end: &End<A>) -> impl Future<Output =
 /// Runs the start hook and reports on it; false if the actor is not to live.
 #[expect(clippy::await_holding_refcell_ref, reason = "see `Mailbox::state`")]
 async fn run_start_hook<A: Actor>(mailbox: &Mailbox<A>, started: Option<Started>) -> bool {
-    mailbox.begin_handling(&"#[on(started)]");
-    let outcome = {
-        let mut state = mailbox.state();
-        let mut ctx = Ctx::new(mailbox.id());
-        let hook = pin!(state.started(&mut ctx));
-        Caught::new(mailbox, hook).await
+    let outcome = if A::HEARS_START {
+        mailbox.begin_handling(&"#[on(started)]");
+        let outcome = {
+            let mut state = mailbox.state();
+            let mut ctx = Ctx::new(mailbox.id());
+            let hook = pin!(state.started(&mut ctx));
+            Caught::new(mailbox, hook).await
+        };
+        mailbox.end_handling();
+        outcome
+    } else {
+        Ok(Ok(()))
     };
-    mailbox.end_handling();
     let outcome = match outcome {
         Ok(Ok(())) => begin_timers(mailbox).map(Ok),
         refused => refused,
