@@ -391,7 +391,8 @@ impl<A: Actor> Mailbox<A> {
 
 /// Puts a mailbox into the shard's tables; that of an actor which is yet to be made, if there is none.
 pub(crate) fn settle<A: Actor>(actor: Option<A>, tally: Rc<Tally>) -> Rc<Mailbox<A>> {
-    let mailbox = Rc::new(Mailbox::new(actor, tally));
+    // Built where it stays: `Rc::new` would build it on the stack, and copy it.
+    let mailbox = Rc::new_cyclic(|_| Mailbox::new(actor, tally));
     if mailbox.tally.is_timed() {
         mailbox.rare().is_timed.set(true);
     }

@@ -115,22 +115,26 @@ where
     F: Future + 'static,
     F::Output: 'static,
 {
-    let cell = Box::new(TaskCell {
-        header: Header {
-            vtable: vtable_of::<F>(),
-            id: id.task(),
-            epoch: id.epoch(),
-            state: Cell::new(State::new()),
-            joiner: Cell::new(None),
-            name: origin.name,
-            place: origin.place,
-            born_ns,
-            span: Cell::default(),
+    // Built where it stays: `Box::new` would build it on the stack, and copy it.
+    let cell = Box::write(
+        Box::new_uninit(),
+        TaskCell {
+            header: Header {
+                vtable: vtable_of::<F>(),
+                id: id.task(),
+                epoch: id.epoch(),
+                state: Cell::new(State::new()),
+                joiner: Cell::new(None),
+                name: origin.name,
+                place: origin.place,
+                born_ns,
+                span: Cell::default(),
+            },
+            contents: UnsafeCell::new(Contents {
+                future: ManuallyDrop::new(future),
+            }),
         },
-        contents: UnsafeCell::new(Contents {
-            future: ManuallyDrop::new(future),
-        }),
-    });
+    );
     let header = NonNull::from(Box::leak(cell)).cast::<Header>();
     (TaskRef { header }, JoinRef { header })
 }
