@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 use std::thread;
 
-use greenroom_runtime::task::{self, AbortHandle, Id};
+use greenroom_runtime::task::{self, AbortHandle, FirstPoll, Id};
 use greenroom_runtime::{Builder, Handle, Runtime, ShardCounts, spawn, yield_now};
 
 fn runtime(shards: usize) -> Runtime {
@@ -272,4 +272,52 @@ fn a_factory_that_panics_is_the_failure_of_its_task() {
         .spawn_on(0, || -> std::future::Ready<()> { panic!("no future") });
     let error = runtime.block_on(task).unwrap_err();
     assert!(error.to_string().ends_with("no future"), "{error}");
+}
+
+#[test]
+fn a_task_that_starts_asleep_is_polled_when_it_is_woken_from_anywhere() {
+    runtime(2).run_on(0, || async {
+        let polls = Rc::new(Cell::new(0));
+        let counts = polls.clone();
+        let future = async move { counts.set(counts.get() + 1) };
+        let (task, waker) = task::spawn_with_waker(FirstPoll::WhenWoken, future);
+        for _ in 0..10 {
+            yield_now().await;
+        }
+        assert_eq!((polls.get(), task.is_finished()), (0, false));
+        thread::spawn(move || {
+            waker.wake_by_ref();
+            waker.wake();
+        });
+        task.await.unwrap();
+        assert_eq!(polls.get(), 1);
+    });
+}
+
+#[test]
+fn a_task_that_is_never_woken_is_dropped_by_its_abort_or_with_its_shard() {
+    let (dropped, drops) = std::sync::mpsc::channel();
+    let system = runtime(1);
+    let waker = system.run_on(0, move || async move {
+        let sleeper = |name: &'static str| {
+            let dropped = dropped.clone();
+            let on_drop = OnDrop(move || dropped.send((name, task::id().is_some())).unwrap());
+            let future = async move {
+                let _on_drop = on_drop;
+            };
+            task::spawn_with_waker(FirstPoll::WhenWoken, future)
+        };
+        let (aborted, _) = sleeper("aborted");
+        aborted.abort();
+        assert!(aborted.await.unwrap_err().is_cancelled());
+        let (left, waker) = sleeper("left");
+        left.detach();
+        waker
+    });
+    assert_eq!(drops.recv().unwrap(), ("aborted", true));
+    assert!(drops.try_recv().is_err(), "it sleeps");
+    drop(system);
+    assert_eq!(drops.recv().unwrap(), ("left", true));
+    // Keeps nothing alive, and outlives the shard.
+    waker.wake();
 }

@@ -234,7 +234,9 @@ impl Shard {
                 break id;
             }
         };
-        let class = origin.class;
+        let Origin {
+            class, first_poll, ..
+        } = origin;
         let (mut listed, handle) = new_task(id, origin, self.now_ns.get(), future);
         let handle = JoinHandle::new(handle);
         if self.closing.get() {
@@ -245,7 +247,7 @@ impl Shard {
         self.shared().wakes.ensure(slot);
         let generation = id.task().generation();
         self.shared().wakes.set_generation(slot, generation);
-        self.tasks.borrow_mut().insert(listed, class);
+        self.tasks.borrow_mut().insert(listed, class, first_poll);
         if let Some(pulse) = self.pulse() {
             pulse.note_spawn(&handle.info(self.id));
         }

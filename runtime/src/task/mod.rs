@@ -45,8 +45,8 @@ pub(crate) use join::contain_silently;
 pub use join::{JoinError, JoinHandle};
 pub use join::{discard_payload, panic_text};
 pub use local::{AccessError, LocalKey, LocalValue};
-pub use origin::Info;
 pub(crate) use origin::Origin;
+pub use origin::{FirstPoll, Info};
 pub(crate) use raw::{Cleared, TaskRef, new_task};
 pub use ready::Class;
 pub(crate) use ready::Pick;
@@ -63,7 +63,7 @@ pub use futures_util::{join, try_join};
 
 use std::cell::Cell;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use crate::shard::{Shard, context};
 
@@ -97,6 +97,41 @@ where
     F::Output: 'static,
 {
     spawn_from(Origin::here(), future)
+}
+
+/// Spawns a future on the current shard, and gives the waker of its task.
+///
+/// The waker can be cloned, sent and woken anywhere, and keeps nothing alive. With [`FirstPoll::WhenWoken`] it is what the
+/// task waits for: good for work that would find nothing to do in its first poll.
+///
+/// # Panics
+/// As [`spawn`].
+///
+/// # Shard affinity
+/// As [`spawn`].
+///
+/// # Examples
+/// ```
+/// use greenroom_runtime::task::{self, FirstPoll};
+/// # let runtime = greenroom_runtime::Builder::new().shards(1).start()?;
+/// runtime.run_on(0, || async {
+///     let (task, waker) = task::spawn_with_waker(FirstPoll::WhenWoken, async { 7 });
+///     greenroom_runtime::yield_now().await;
+///     assert!(!task.is_finished());
+///     waker.wake();
+///     assert_eq!(task.await.unwrap(), 7);
+/// });
+/// # Ok::<(), greenroom_runtime::StartError>(())
+/// ```
+#[track_caller]
+pub fn spawn_with_waker<F>(first: FirstPoll, future: F) -> (JoinHandle<F::Output>, Waker)
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
+    let task = spawn_from(Origin::here().polled_first(first), future);
+    let waker = Waker::clone(&task_waker(task.id().task()));
+    (task, waker)
 }
 
 /// Spawns a future on the current shard, for whoever called there.

@@ -17,12 +17,22 @@ impl TaskName {
     }
 }
 
+/// When a task is polled for the first time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstPoll {
+    /// In the shard's next run of tasks.
+    Soon,
+    /// When it is woken. If it never is, its future is dropped when it is aborted or its shard ends.
+    WhenWoken,
+}
+
 /// What is said of a task when it is spawned, beside its future.
 #[derive(Debug)]
 pub(crate) struct Origin {
     pub(super) name: Option<TaskName>,
     pub(super) place: &'static Location<'static>,
     pub(crate) class: Class,
+    pub(crate) first_poll: FirstPoll,
 }
 
 impl Origin {
@@ -33,6 +43,7 @@ impl Origin {
             name: None,
             place: Location::caller(),
             class: Class::Default,
+            first_poll: FirstPoll::Soon,
         }
     }
 
@@ -42,11 +53,18 @@ impl Origin {
             name: None,
             place,
             class: Class::Default,
+            first_poll: FirstPoll::Soon,
         }
     }
 
     pub(super) fn of_class(mut self, class: Class) -> Self {
         self.class = class;
+        self
+    }
+
+    #[inline]
+    pub(super) fn polled_first(mut self, first_poll: FirstPoll) -> Self {
+        self.first_poll = first_poll;
         self
     }
 

@@ -5,6 +5,7 @@
 //! they were spawned.
 
 use super::id::{Id, SLOT_COUNT_MAX};
+use super::origin::FirstPoll;
 use super::raw::TaskRef;
 use super::ready::{ChainBudget, Class, Pick, ReadyQueue};
 
@@ -95,14 +96,15 @@ impl Tasks {
             .filter(|&slot| slot < SLOT_COUNT_MAX)
     }
 
-    /// Puts a task, whose id names [`Tasks::next_slot`], into the table and queues it.
-    pub(crate) fn insert(&mut self, task: TaskRef, class: Class) {
+    /// Puts a task, whose id names [`Tasks::next_slot`], into the table, and queues it if it is to be polled soon.
+    pub(crate) fn insert(&mut self, task: TaskRef, class: Class, first: FirstPoll) {
         let (slot, generation) = (task.id().slot(), task.id().generation());
         let index = slot as usize;
+        let is_awake = first == FirstPoll::Soon;
         if index == self.slots.len() {
             self.slots.push(Slot {
                 generation,
-                queued: true,
+                queued: is_awake,
                 class,
                 content: Content::Task(task),
             });
@@ -113,12 +115,14 @@ impl Tasks {
             };
             self.free = next;
             entry.generation = generation;
-            entry.queued = true;
+            entry.queued = is_awake;
             entry.class = class;
             entry.content = Content::Task(task);
         }
         self.len += 1;
-        self.ready.push((slot, generation), class);
+        if is_awake {
+            self.ready.push((slot, generation), class);
+        }
     }
 
     /// Queues the task unless it is queued already or the id is stale.
