@@ -43,6 +43,9 @@ pub trait Actor: Sized + 'static {
     /// Whether it has an `#[on(started)]` hook.
     #[doc(hidden)]
     const HEARS_START: bool = false;
+    /// Whether it has `#[every(..)]` timers.
+    #[doc(hidden)]
+    const HAS_TIMERS: bool = false;
     /// Whether it has an `#[on(down)]` hook.
     #[doc(hidden)]
     const HEARS_DOWNS: bool = false;

@@ -43,5 +43,6 @@ mod supervision;
 mod system_end;
 mod timers;
 mod types;
+mod unpolled;
 mod unwinding;
 mod watching;

@@ -13,6 +13,7 @@ pub(super) fn expand(actor: &ActorDef) -> Option<TokenStream> {
     }
     let timers = actor.timers.iter().map(timer);
     Some(quote_spanned! {hygiene::generated()=>
+        const HAS_TIMERS: __rt::core::primitive::bool = true;
         fn begin_timers(ctx: &mut __rt::Ctx<Self>) {
             #(#timers)*
         }

@@ -144,7 +144,6 @@ async fn permission<A: Actor>(
 async fn back_off<A: Actor>(mailbox: &Mailbox<A>, delay: Duration) {
     let mut sleep = std::pin::pin!(time::sleep(delay));
     std::future::poll_fn(|cx| {
-        mailbox.remember_waker(cx);
         if mailbox.is_open() {
             sleep.as_mut().poll(cx)
         } else {
@@ -187,8 +186,7 @@ async fn stop_children<A: Actor>(mailbox: &Mailbox<A>) {
             continue;
         };
         child.stop();
-        std::future::poll_fn(|cx| {
-            mailbox.remember_waker(cx);
+        std::future::poll_fn(|_| {
             if children.contains(place) {
                 Poll::Pending
             } else {

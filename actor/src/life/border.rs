@@ -66,11 +66,11 @@ impl<A: Actor, F: Future> Future for Caught<'_, A, F> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         if this.mailbox.summonses().has(Summons::Cut) {
-            this.mailbox.waits_on(0, cx.waker());
+            this.mailbox.waits_on(0);
             // Armed: what the future holds hears that it was cut off. The caller takes the fate back when it is dropped.
             return Poll::Ready(Err(Cause::Cut));
         }
-        this.mailbox.begin_poll(cx.waker());
+        this.mailbox.ripen_errands();
         let polled = if this.mailbox.is_asked() {
             this.inquire(cx)
         } else {
@@ -79,8 +79,8 @@ impl<A: Actor, F: Future> Future for Caught<'_, A, F> {
         let output = match polled {
             Ok(Poll::Pending) => {
                 this.has_waited = true;
-                this.mailbox.note_wait(cx);
-                this.mailbox.waits_on(handling::last_wait(), cx.waker());
+                this.mailbox.note_wait();
+                this.mailbox.waits_on(handling::last_wait());
                 return Poll::Pending;
             }
             Ok(Poll::Ready(output)) => Ok(output),
@@ -89,7 +89,7 @@ impl<A: Actor, F: Future> Future for Caught<'_, A, F> {
                 Err(Cause::Panicked(fate::report(payload)))
             }
         };
-        this.mailbox.waits_on(0, cx.waker());
+        this.mailbox.waits_on(0);
         this.interrupted.armed = false;
         Poll::Ready(output)
     }

@@ -4,6 +4,8 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use greenroom_runtime::task::{self, FirstPoll};
+
 use super::border::{Caught, Cause, Interrupted};
 use super::end::End;
 use super::exit::ExitReason;
@@ -29,8 +31,8 @@ pub(crate) fn start_late<A: Actor>(
         mailbox: mailbox.clone(),
         registry,
     };
-    let task = greenroom_runtime::spawn(live_late(birth, end));
-    mailbox.set_task(task);
+    let (task, waker) = task::spawn_with_waker(FirstPoll::Soon, live_late(birth, end));
+    mailbox.set_task(task, waker);
     Some(mailbox)
 }
 

@@ -64,6 +64,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use futures_channel::oneshot;
+use greenroom_runtime::task::{self, FirstPoll};
 
 use self::border::{Caught, Cause, Interrupted};
 use self::end::End;
@@ -137,12 +138,19 @@ fn start_settled<A: Actor>(
     mailbox.set_key(key);
     let id = mailbox.id();
     mailbox.tally().begin_actor();
+    let first_poll = if A::HEARS_START || A::HAS_TIMERS || started.is_some() {
+        FirstPoll::Soon
+    } else {
+        // Nothing is to be done before the first message.
+        mailbox.begin_idle();
+        FirstPoll::WhenWoken
+    };
     let end = End {
         mailbox: mailbox.clone(),
         registry,
     };
-    let task = greenroom_runtime::spawn(live(started, end));
-    mailbox.set_task(task);
+    let (task, waker) = task::spawn_with_waker(first_poll, live(started, end));
+    mailbox.set_task(task, waker);
     Addr::from_port(Remote::new(id))
 }
 
@@ -150,10 +158,10 @@ fn start_settled<A: Actor>(
 /// poll, and later after the block's locals; see the module's text.
 ///
 /// A block and not an `async fn`, which would keep each parameter twice. Here and below: every actor has one of these.
-#[expect(clippy::manual_async_fn, reason = "keeps its parameters once")]
 fn live<A: Actor>(started: Option<Started>, end: End<A>) -> impl Future<Output = ()> {
+    let interrupted = Interrupted { armed: true };
     async move {
-        let mut interrupted = Interrupted { armed: true };
+        let mut interrupted = interrupted;
         run(started, &end).await;
         interrupted.armed = false;
     }

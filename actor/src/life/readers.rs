@@ -94,7 +94,7 @@ async fn reading_phase<A: Concurrent>(
     readers.running.push(begin(first));
     let mut has_waited = false;
     let outcome = poll_fn(|cx| {
-        mailbox.go_on_reading(cx.waker());
+        mailbox.go_on_reading();
         let summonses = mailbox.summonses();
         if summonses.has(Summons::Cut) {
             return Poll::Ready(Err(Cause::Cut));
@@ -138,7 +138,7 @@ async fn reading_phase<A: Concurrent>(
             if readers.running.is_empty() {
                 return Poll::Ready(Ok(()));
             }
-            mailbox.note_wait(cx);
+            mailbox.note_wait();
             if let Some(has_next) = has_next {
                 mailbox.wait_reading(has_next);
             }

@@ -21,17 +21,7 @@ impl<A: Actor> Mailbox<A> {
         self.rare.get()?.errands.get()
     }
 
-    /// Comes before the actor waits or goes on: timers that are due are put into the queue.
-    #[inline]
-    pub(crate) fn begin_poll(&self, waker: &Waker) {
-        if self.waker.get().is_none() {
-            // The task's own waker never changes.
-            drop(self.waker.set(waker.clone()));
-        }
-        self.ripen_errands();
-    }
-
-    /// Puts timers that are due into the queue.
+    /// Puts timers that are due into the queue. Comes before the actor waits or goes on.
     #[inline]
     pub(crate) fn ripen_errands(&self) {
         if let Some(errands) = self.errands_begun() {
@@ -39,7 +29,7 @@ impl<A: Actor> Mailbox<A> {
         }
     }
 
-    /// Whom to wake for the actor; `None` before its first poll.
+    /// Whom to wake for the actor; `None` only while its task is being spawned.
     pub(crate) fn waker(&self) -> Option<&Waker> {
         self.waker.get()
     }

@@ -1,7 +1,6 @@
 //! What a mailbox knows of the life of its actor.
 
 use std::sync::Arc;
-use std::task::Context;
 use std::time::Duration;
 
 use greenroom_runtime::mesh::Fifo;
@@ -127,8 +126,7 @@ impl<A: Actor> Mailbox<A> {
     }
 
     /// What is being polled waits. Whoever summons the actor has to wake it, and if it is to stop, time runs.
-    pub(crate) fn note_wait(&self, cx: &Context<'_>) {
-        self.remember_waker(cx);
+    pub(crate) fn note_wait(&self) {
         if self.waits_since_ms.get() == 0 && self.handling.get().is_some() {
             self.waits_since_ms.set(now_ms());
         }
@@ -137,11 +135,10 @@ impl<A: Actor> Mailbox<A> {
         }
     }
 
-    pub(crate) fn remember_waker(&self, cx: &Context<'_>) {
-        if self.waker.get().is_none() {
-            // The task's own waker never changes.
-            drop(self.waker.set(cx.waker().clone()));
-        }
+    /// It has no start hook and no timers: it handles messages from now on, and waits for the first.
+    pub(crate) fn begin_idle(&self) {
+        self.stage.set(Stage::Serving);
+        self.activity.set(Activity::Idle);
     }
 
     /// Wakes the task whatever it does.

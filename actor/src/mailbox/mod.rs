@@ -217,7 +217,7 @@ pub struct Mailbox<A: Actor> {
     beside: Cell<u32>,
     /// Of all actors of its type.
     tally: Rc<Tally>,
-    /// The actor's task, once it was polled.
+    /// Of the actor's task.
     waker: OnceCell<Waker>,
     /// For `kill`; taken out when the actor ends.
     task: Cell<Option<JoinHandle<()>>>,
@@ -337,8 +337,9 @@ impl<A: Actor> Mailbox<A> {
         self.id.set(id).expect("a mailbox is settled once");
     }
 
-    pub(crate) fn set_task(&self, task: JoinHandle<()>) {
+    pub(crate) fn set_task(&self, task: JoinHandle<()>, waker: Waker) {
         self.task.set(Some(task));
+        self.waker.set(waker).expect("an actor has one task");
     }
 
     pub(crate) fn id(&self) -> ResidentId<Self> {

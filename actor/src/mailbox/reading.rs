@@ -1,7 +1,6 @@
 //! What handlers that go together want of their mailbox: a reading phase, see `life/readers.rs`, and a batch.
 
 use std::cell::{Ref, RefCell};
-use std::task::Waker;
 
 use slab::Slab;
 
@@ -57,9 +56,9 @@ impl<A: Actor> Mailbox<A> {
     }
 
     /// The actor's task is polled: it will look at the next letter without being woken for it.
-    pub(crate) fn go_on_reading(&self, waker: &Waker) {
+    pub(crate) fn go_on_reading(&self) {
         self.activity.set(Activity::Busy);
-        self.begin_poll(waker);
+        self.ripen_errands();
     }
 
     /// The next letter wakes the actor's task, whose readers wait for something. If there is one already, which has to

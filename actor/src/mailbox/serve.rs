@@ -63,8 +63,8 @@ impl<A: Actor> Mailbox<A> {
 
     /// Waits until there is something to do.
     pub(crate) async fn filled(&self) {
-        std::future::poll_fn(|cx| {
-            self.begin_poll(cx.waker());
+        std::future::poll_fn(|_| {
+            self.ripen_errands();
             if self.has_news() || !self.summonses.are_none() {
                 return Poll::Ready(());
             }

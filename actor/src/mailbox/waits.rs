@@ -1,7 +1,5 @@
 //! What an actor's handler waits for, and who asks about it; see [`crate::cycle`].
 
-use std::task::Waker;
-
 use greenroom_runtime::mesh::{AskId, AskNote, Lane, Origin, ResidentId, Route};
 
 use super::{Letter, Mailbox, Parcel, Phase};
@@ -22,20 +20,16 @@ impl<A: Actor> Mailbox<A> {
 
     /// The handler's poll ended, waiting for this call among others; zero for none.
     #[inline]
-    pub(crate) fn waits_on(&self, wait: u64, waker: &Waker) {
+    pub(crate) fn waits_on(&self, wait: u64) {
         self.waits_on.set(wait);
         if wait != 0 && !self.is_suspect.get() {
-            self.become_suspect(wait, waker);
+            self.become_suspect(wait);
         }
     }
 
     #[cold]
-    fn become_suspect(&self, wait: u64, waker: &Waker) {
+    fn become_suspect(&self, wait: u64) {
         self.is_suspect.set(true);
-        if self.waker.get().is_none() {
-            // The task's own waker never changes.
-            drop(self.waker.set(waker.clone()));
-        }
         let id = self.id();
         Suspects::list(
             wait,
