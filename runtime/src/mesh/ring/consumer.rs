@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use super::storage::AHEAD;
 use super::{BATCH, RecordVtable, RingShared, WANTED};
 use crate::primitives::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
@@ -106,6 +107,9 @@ impl Consumer {
         if self.head == self.tail_seen {
             // ORDERING: Acquire; pairs with the release in `Producer::publish`.
             self.tail_seen = self.shared.tail.load(Acquire);
+            let behind = self.tail_seen.wrapping_sub(self.head).min(AHEAD);
+            let storage = &self.shared.storage;
+            storage.fetch(self.head, self.head.wrapping_add(behind));
         }
         // SAFETY:
         // * Between the indices are whole records, by the invariant of `tail_seen`.

@@ -42,7 +42,6 @@ mod storage;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-use std::mem::MaybeUninit;
 use std::sync::Mutex;
 
 pub(crate) use self::consumer::{Consumer, Drained};
@@ -63,8 +62,6 @@ const CAPACITY_BYTES_MIN: usize = if cfg!(loom) { 64 } else { 4096 };
 const WANTED: usize = 1;
 /// How many records the consumer takes before it gives their space back.
 const BATCH: usize = 32;
-/// A cache line: how far ahead of the record at hand the consumer prefetches.
-const LINE: usize = 64;
 
 /// What can be done with the payload of a record, whose type is not known where it is done.
 ///
@@ -95,10 +92,6 @@ fn ring(capacity_bytes: usize) -> (Producer, Consumer) {
     (Producer::new(shared.clone()), Consumer::new(shared))
 }
 
-/// One unit of the ring's memory.
-#[repr(C, align(16))]
-struct Unit(MaybeUninit<[u8; UNIT]>);
-
 /// What stands before each payload.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
@@ -109,7 +102,8 @@ struct Header {
     payload_bytes: u32,
 }
 
-const _: () = assert!(size_of::<Unit>() == UNIT && size_of::<Header>() == UNIT);
+const _: () = assert!(size_of::<Header>() == UNIT);
+
 /// What both ends of a ring hold on to.
 pub(crate) struct RingShared {
     storage: Storage,

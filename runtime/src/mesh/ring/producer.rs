@@ -7,6 +7,7 @@
 
 use std::sync::{Arc, PoisonError};
 
+use super::storage::AHEAD;
 use super::{
     Header, PAYLOAD_BYTES_MAX, RecordVtable, RingShared, UNIT, WANTED, fits, record_bytes,
 };
@@ -100,6 +101,7 @@ impl Producer {
         // SAFETY: `reserve` found a whole record, in one piece and free, so there is room for a `T`
         // behind the header, and `UNIT` is a multiple of its alignment.
         unsafe { payload.write(value) };
+        self.fetch_ahead(end);
         self.tail = end;
         true
     }
@@ -196,6 +198,16 @@ impl Producer {
     #[inline]
     pub(crate) fn unpublished_bytes(&self) -> usize {
         self.tail.wrapping_sub(self.published)
+    }
+
+    /// Gets the lines of records to come on their way, as far as they are known to be free: one that the consumer is yet to
+    /// read stays with it.
+    #[inline]
+    fn fetch_ahead(&self, end: usize) {
+        let storage = &self.shared.storage;
+        if end.wrapping_sub(self.head_seen) + AHEAD <= storage.capacity_bytes {
+            storage.fetch_to_write(self.tail.wrapping_add(AHEAD), end.wrapping_add(AHEAD));
+        }
     }
 
     /// Looks for room for a record of this size, and returns how much padding goes before it.

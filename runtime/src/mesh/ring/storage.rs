@@ -8,20 +8,32 @@
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
-use super::{Header, LINE, RecordVtable, UNIT, Unit, record_bytes};
+use super::{Header, RecordVtable, UNIT, record_bytes};
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+/// How far ahead of the record at hand lines are fetched: as far as both ends work on records while one line comes from
+/// the other CPU.
+pub(super) const AHEAD: usize = 8 * LINE;
+
+/// Memory that begins with a cache line: a record that fits into one then lies in one.
+#[repr(C, align(64))]
+struct Line(MaybeUninit<[u8; LINE]>);
+
+const _: () = assert!(size_of::<Line>() == LINE && LINE.is_multiple_of(UNIT));
 
 /// The memory of a ring.
 pub(super) struct Storage {
-    /// Invariant: from `Box::into_raw` of a slice of `capacity_bytes / UNIT` units.
-    units: NonNull<Unit>,
-    /// Invariant: a power of two, and a multiple of `UNIT`.
+    /// Invariant: from `Box::into_raw` of a slice of `capacity_bytes / LINE` lines.
+    lines: NonNull<Line>,
+    /// Invariant: a power of two, and a multiple of `LINE`.
     pub(super) capacity_bytes: usize,
     /// One cell per unit, for loom, which does not see raw memory: see `touch`.
     #[cfg(loom)]
     touched: Vec<crate::primitives::UnsafeCell<()>>,
 }
 
-// SAFETY: `units` is memory that the storage owns alone, as a box does, and the rest is plain data.
+// SAFETY: `lines` is memory that the storage owns alone, as a box does, and the rest is plain data.
 // What is in the memory came through `try_push`, which asks for `T: Send`.
 unsafe impl Send for Storage {}
 // SAFETY: a shared storage gives out raw pointers and numbers; whether the memory behind a pointer
@@ -30,12 +42,12 @@ unsafe impl Sync for Storage {}
 
 impl Storage {
     pub(super) fn new(capacity_bytes: usize) -> Self {
-        let units: Box<[MaybeUninit<Unit>]> = Box::new_uninit_slice(capacity_bytes / UNIT);
-        // A unit is itself uninitialised bytes, so this is only a change of type. The pages are
+        let lines: Box<[MaybeUninit<Line>]> = Box::new_uninit_slice(capacity_bytes / LINE);
+        // A line is itself uninitialised bytes, so this is only a change of type. The pages are
         // first touched by the producer.
-        let units = Box::into_raw(units).cast::<Unit>();
+        let lines = Box::into_raw(lines).cast::<Line>();
         Self {
-            units: NonNull::new(units).expect("a box is not null"),
+            lines: NonNull::new(lines).expect("a box is not null"),
             capacity_bytes,
             #[cfg(loom)]
             touched: (0..capacity_bytes / UNIT)
@@ -51,7 +63,7 @@ impl Storage {
 
     /// The memory at an index: inside the storage, and aligned to `UNIT` as all indices are.
     pub(super) fn at(&self, index: usize) -> *mut u8 {
-        self.units
+        self.lines
             .as_ptr()
             .cast::<u8>()
             .wrapping_add(self.place(index))
@@ -66,6 +78,28 @@ impl Storage {
         }
         #[cfg(not(loom))]
         let _ = (index, bytes);
+    }
+
+    /// Gets the lines between two indices on their way to be read.
+    #[inline]
+    pub(super) fn fetch(&self, from: usize, to: usize) {
+        self.each_line(from, to, prefetch);
+    }
+
+    /// Gets the lines between two indices on their way to be written.
+    #[inline]
+    pub(super) fn fetch_to_write(&self, from: usize, to: usize) {
+        self.each_line(from, to, prefetch_to_write);
+    }
+
+    #[inline]
+    fn each_line(&self, from: usize, to: usize, act: impl Fn(*const u8)) {
+        // A line that begins before is one of what ends at `from`.
+        let mut line = from.wrapping_add(LINE - 1) & !(LINE - 1);
+        while line.wrapping_sub(to).cast_signed() < 0 {
+            act(self.at(line));
+            line = line.wrapping_add(LINE);
+        }
     }
 
     /// Takes the record at `head`, passing over padding, and moves `head` behind it.
@@ -94,7 +128,9 @@ impl Storage {
             *head = index.wrapping_add(record_bytes(payload_bytes));
             if let Some(vtable) = header.vtable {
                 self.touch(index.wrapping_add(UNIT), payload_bytes);
-                prefetch(self.at(head.wrapping_add(LINE)));
+                if tail.wrapping_sub(*head) >= AHEAD {
+                    self.fetch(index.wrapping_add(AHEAD), head.wrapping_add(AHEAD));
+                }
                 return Some((vtable, self.at(index).wrapping_add(UNIT)));
             }
         }
@@ -115,14 +151,29 @@ fn prefetch(place: *const u8) {
     let _ = place;
 }
 
+/// As [`prefetch`], of a line that is going to be written: it leaves the other CPU's cache.
+///
+/// The intrinsic with the hint for it becomes a plain prefetch unless the program is compiled for newer processors only.
+#[inline]
+fn prefetch_to_write(place: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a hint, which reads and writes nothing, whatever the address is. Processors of this architecture that do
+    // not know it do nothing.
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) place, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = place;
+}
+
 impl Drop for Storage {
     fn drop(&mut self) {
-        let units = std::ptr::slice_from_raw_parts_mut(
-            self.units.as_ptr().cast::<MaybeUninit<Unit>>(),
-            self.capacity_bytes / UNIT,
+        let lines = std::ptr::slice_from_raw_parts_mut(
+            self.lines.as_ptr().cast::<MaybeUninit<Line>>(),
+            self.capacity_bytes / LINE,
         );
         // SAFETY: by the fields' invariants this is the slice that `new` took out of its box, and a
         // storage is dropped once.
-        drop(unsafe { Box::from_raw(units) });
+        drop(unsafe { Box::from_raw(lines) });
     }
 }
