@@ -65,7 +65,7 @@ pub enum Origin {
 impl Origin {
     /// Whether the resident may do its work right where it takes a message, instead of in a task of its own.
     ///
-    /// It may so for 256 messages of peers in a turn, as long as the turn has time left; work done this way is to be
+    /// It may so for 1024 messages of peers in a turn, as long as the turn has time left; work done this way is to be
     /// short. Never for messages that came in another way.
     #[must_use]
     #[inline]
