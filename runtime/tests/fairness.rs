@@ -1,9 +1,12 @@
 //! No task, however busy, keeps its shard from other tasks, timers and I/O.
 
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
-use std::sync::mpsc;
-use std::task::{Poll, Waker};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use greenroom_runtime::net::{TcpListener, TcpStream};
@@ -111,6 +114,52 @@ fn an_unconstrained_future_does_not_give_way_and_leaves_the_budget_as_it_was() {
     });
 }
 
+/// The waker of a future in a task, for whoever polls several.
+struct Inner {
+    woken: AtomicBool,
+    task: Waker,
+}
+
+impl Wake for Inner {
+    fn wake(self: Arc<Self>) {
+        self.woken.store(true, Ordering::Relaxed);
+        self.task.wake_by_ref();
+    }
+}
+
+#[test]
+fn what_polls_several_futures_hears_at_once_that_the_budget_is_spent() {
+    runtime().run_on(0, || async {
+        yield_now().await;
+        let turns = || ShardMetrics::current().unwrap().turns;
+        let mut spent_in = None;
+        poll_fn(|cx| {
+            if spent_in.is_some() {
+                return Poll::Ready(());
+            }
+            let inner = Arc::new(Inner {
+                woken: AtomicBool::new(false),
+                task: cx.waker().clone(),
+            });
+            let waker = Waker::from(inner.clone());
+            let mut cx = Context::from_waker(&waker);
+            let mut units = 0;
+            while pin!(consume_budget()).poll(&mut cx).is_ready() {
+                units += 1;
+                assert!(units <= 128);
+            }
+            assert!(inner.woken.load(Ordering::Relaxed));
+            spent_in = Some(turns());
+            Poll::Pending
+        })
+        .await;
+        assert!(
+            Some(turns()) > spent_in,
+            "the task did not wait for the end of the turn"
+        );
+    });
+}
+
 /// Keeps the shard busy, as a long computation does.
 fn compute(time: Duration) {
     let start = Instant::now();
@@ -196,7 +245,7 @@ async fn ping_pong(stop: &Rc<Cell<bool>>) -> usize {
         .into_iter()
         .map(|me| {
             let (stop, polls, wakers) = (stop.clone(), polls.clone(), wakers.clone());
-            spawn(std::future::poll_fn(move |cx| {
+            spawn(poll_fn(move |cx| {
                 polls.set(polls.get() + 1);
                 assert!(polls.get() < STEPS_MAX, "others were starved");
                 if let Some(other) = wakers[1 - me].take() {

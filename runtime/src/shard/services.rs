@@ -23,7 +23,7 @@ use crate::observe::pulse::Pulse;
 use crate::ring::Driver;
 use crate::rng::Rng;
 use crate::task::coop::Budget;
-use crate::task::{Cleared, Id, Info, JoinHandle, Origin, TaskRef, new_task};
+use crate::task::{Cleared, Id, Info, JoinHandle, Origin, TaskRef, new_task, task_waker};
 use crate::time::{Alarm, Timers};
 
 /// A limit that a long turn is small against.
@@ -206,15 +206,38 @@ impl Shard {
     }
 
     /// The running task has spent its budget: it goes on when the turn has ended.
+    ///
+    /// A waker that is not its own belongs to something in it that polls several futures. It is woken now, so that it can see
+    /// that the one it polls wants to be polled again, and stop: it would ask all others in vain. The wake of the task that
+    /// follows from it is put off in [`Shard::wake_local`].
     #[cold]
     pub(crate) fn give_way(&self, waker: &Waker) {
         self.counters.budget_yields.add(1);
-        self.wake_later(waker);
+        let running = self.running.get();
+        if running.is_some_and(|id| !task_waker(id.task()).will_wake(waker)) {
+            waker.wake_by_ref();
+        } else {
+            self.wake_later(waker);
+        }
     }
 
     #[inline]
     pub(crate) fn wake_local(&self, slot: u32, generation: u32) {
+        if self.budget.is_spent() && self.put_off(slot, generation) {
+            return;
+        }
         self.tasks.borrow_mut().wake(slot, generation);
+    }
+
+    /// A task that wakes itself when its budget is spent is woken at the end of the turn.
+    #[cold]
+    fn put_off(&self, slot: u32, generation: u32) -> bool {
+        let running = self.running.get().map(Id::task);
+        let own = running.filter(|id| (id.slot(), id.generation()) == (slot, generation));
+        if let Some(id) = own {
+            self.wake_later(&task_waker(id));
+        }
+        own.is_some()
     }
 
     pub(crate) fn spawn<F>(&self, origin: Origin, future: F) -> JoinHandle<F::Output>
