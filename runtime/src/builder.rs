@@ -37,7 +37,7 @@ pub struct Builder {
     pub(crate) recv_buffer_bytes: usize,
     pub(crate) link_bytes: usize,
     pub(crate) reply_limit: Option<Duration>,
-    pub(crate) spin: Duration,
+    pub(crate) spin: Option<Duration>,
     pub(crate) gather: Duration,
     pub(crate) lifo_slot: bool,
     pub(crate) seed: Option<u64>,
@@ -60,7 +60,7 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// The defaults: one pinned shard per CPU this process may use, no spinning.
+    /// The defaults: one pinned shard per CPU this process may use.
     pub fn new() -> Self {
         Self {
             shards: None,
@@ -72,7 +72,7 @@ impl Builder {
             recv_buffer_bytes: 8192,
             link_bytes: 64 * 1024,
             reply_limit: None,
-            spin: Duration::ZERO,
+            spin: None,
             gather: Duration::from_micros(50),
             lifo_slot: true,
             seed: None,
@@ -160,15 +160,18 @@ impl Builder {
         self
     }
 
-    /// How long a shard with nothing to do watches for news before it sleeps. Default: zero.
+    /// How long a shard with nothing to do watches for news of any kind before it sleeps; zero to sleep at once.
     ///
     /// A wake-up of a sleeping thread costs tens of microseconds on both sides; a spin that catches the news costs
     /// nothing but the CPU it burns. Worth it on CPUs nobody else needs.
     ///
-    /// A shard spins only while its pauses are about as short as this, and never where shards share CPUs. One that is
+    /// If this is not called a shard watches for messages of its peers only: for up to 50 microseconds, while one that it
+    /// talks with is at work. So shards that talk are not woken for each message, and where nobody works nobody watches.
+    ///
+    /// A shard spins only while its pauses are about as short as the limit, and never where shards share CPUs. One that is
     /// interrupted while it spins leaves the CPU to others for a while.
     pub fn spin(mut self, limit: Duration) -> Self {
-        self.spin = limit;
+        self.spin = Some(limit);
         self
     }
 

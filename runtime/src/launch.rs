@@ -9,7 +9,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
 
 use crossbeam_deque::Worker;
 
@@ -24,6 +23,7 @@ use crate::observe::watchdog::Watchdog;
 use crate::ring::{AnyBackend, Backend, BackendError, BufferPoolConfig, Effects, RingConfig};
 use crate::runtime::Runtime;
 use crate::shard::registry::Lease;
+use crate::shard::spin::Watch;
 use crate::shard::{Inbound, SHARD_NUMBER_COUNT, Shard, ShardConfig, ShardId, context};
 use crate::shutdown::Phase;
 use crate::shutdown::stop::Stop;
@@ -92,10 +92,10 @@ pub(crate) fn start(builder: &Builder) -> Result<Runtime, StartError> {
             ring: ring.clone(),
             seed,
             // Whoever a spin waits for may need the CPU it spins on.
-            spin: if count > cpus.len() {
-                Duration::ZERO
+            watch: if count > cpus.len() {
+                Watch::Nothing
             } else {
-                builder.spin
+                builder.spin.map_or(Watch::Peers, Watch::Everything)
             },
             gather: builder.gather,
             reply_limit: builder.reply_limit,

@@ -41,7 +41,8 @@ impl Builder {
         self.runtime(|runtime| runtime.pin(pin))
     }
 
-    /// How long an idle shard watches for news before it sleeps. Default: zero.
+    /// How long an idle shard watches for news of any kind before it sleeps; zero to sleep at once. If this is not called it
+    /// watches for messages of other shards only, for up to 50 microseconds, while one that it talks with is at work.
     pub fn spin(self, limit: Duration) -> Self {
         self.runtime(|runtime| runtime.spin(limit))
     }

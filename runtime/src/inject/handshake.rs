@@ -92,6 +92,16 @@ pub(crate) enum Announce {
     Closed,
 }
 
+/// What a shard is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Activity {
+    Awake,
+    /// It has news, or is being woken for some.
+    HasNews,
+    Asleep,
+    Ended,
+}
+
 /// How a sleep ended.
 #[must_use = "a ring that is not counted lets the doorbell be closed under its writer"]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,6 +209,19 @@ impl Handshake {
     pub(crate) fn has_news(&self) -> bool {
         // ORDERING: Relaxed; a miss is caught by the next look, or by `prepare_sleep`.
         self.word.load(Relaxed) & PENDING != 0
+    }
+
+    /// What the shard is at, as far as the word tells; a hint, out of date as soon as it is returned.
+    #[inline]
+    pub(crate) fn activity(&self) -> Activity {
+        // ORDERING: Relaxed. Nothing may be decided on it that has to be right.
+        match self.word.load(Relaxed) {
+            word if word & CLOSED != 0 => Activity::Ended,
+            // Also one that sleeps is about to work then.
+            word if word & PENDING != 0 => Activity::HasNews,
+            word if word & SLEEPING != 0 => Activity::Asleep,
+            _ => Activity::Awake,
+        }
     }
 
     /// True while the shard sleeps; a hint, out of date as soon as it is returned.

@@ -441,6 +441,7 @@ impl Shard {
         link.touched = wanting;
         drop(link);
         if news {
+            self.note_told(peer);
             self.team().shared(peer).notify();
         }
         if let Some(waiting) = waiting {

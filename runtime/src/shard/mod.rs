@@ -18,7 +18,7 @@ mod park;
 mod ration;
 pub(crate) mod registry;
 mod services;
-mod spin;
+pub(crate) mod spin;
 mod teardown;
 mod turn;
 
@@ -46,8 +46,8 @@ use self::metrics::Counters;
 use self::pace::Pace;
 use self::ration::Ration;
 use self::registry::{Job, Lease};
-use self::spin::Spin;
-use crate::clock::{Clock, nanos};
+use self::spin::{Spin, Watch};
+use crate::clock::Clock;
 use crate::error::StartErrorKind;
 use crate::float::board::Work;
 use crate::float::lane::Lane;
@@ -124,6 +124,9 @@ pub(crate) struct Shard {
     pace: Pace,
     rng: Rng,
     spin: Spin,
+    /// The peers that sent something here last, and that something was sent to last.
+    heard_from: Cell<Option<ShardId>>,
+    told: Cell<Option<ShardId>>,
     gather: Gather,
     /// New tasks are refused.
     closing: Cell<bool>,
@@ -141,7 +144,7 @@ pub(crate) struct ShardConfig {
     pub(crate) lane: Worker<Work>,
     pub(crate) ring: RingConfig,
     pub(crate) seed: u64,
-    pub(crate) spin: Duration,
+    pub(crate) watch: Watch,
     pub(crate) gather: Duration,
     pub(crate) reply_limit: Option<Duration>,
     pub(crate) lifo_slot: bool,
@@ -210,7 +213,9 @@ impl Shard {
             // By its place in the runtime, so that a seed means the same in every runtime of the process.
             rng: Rng::new(config.seed ^ (config.id.index() as u64).rotate_left(32)),
             lease,
-            spin: Spin::new(nanos(config.spin)),
+            spin: Spin::new(config.watch),
+            heard_from: Cell::default(),
+            told: Cell::default(),
             gather: Gather::new(config.gather),
             closing: Cell::new(false),
             draining: Cell::default(),

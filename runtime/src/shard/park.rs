@@ -32,8 +32,18 @@ pub(super) enum Woken {
 enum Spun {
     /// There is something to do.
     News,
-    /// There was nothing for so long; zero if the shard did not spin.
-    InVain { ns: u64 },
+    /// There was nothing for so long; zero if the shard did not spin. Nothing is said of how news comes if there was
+    /// nobody to wait for.
+    InVain { ns: Option<u64> },
+}
+
+/// What ended a spin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum News {
+    /// Another thread has sent something.
+    Announced,
+    /// The kernel has something, or there is work that any shard may do.
+    Other,
 }
 
 /// Looks of a spin between two looks at the clock.
@@ -72,7 +82,7 @@ impl Shard {
         let help = self.help_siblings();
         let spun = match help {
             Help::Needed => Spun::News,
-            _ => self.spin_for_news(wait),
+            _ => self.spin_for_news(now_ns, wait),
         };
         let Spun::InVain { ns: spun_ns } = spun else {
             self.enter(Wait::Poll, effects);
@@ -95,7 +105,9 @@ impl Shard {
             let slept_ns = end_ns.saturating_sub(start_ns);
             self.counters.parks.add(1);
             self.counters.parked_ns.add(slept_ns);
-            if next.is_none_or(|next| end_ns < next) {
+            if let Some(spun_ns) = spun_ns
+                && next.is_none_or(|next| end_ns < next)
+            {
                 self.spin.slept(spun_ns, slept_ns);
             }
             self.pace.unsettle();
@@ -116,21 +128,40 @@ impl Shard {
     }
 
     /// Watches the inbound word and the ring for a while, if that is wanted and has been worth it lately.
-    fn spin_for_news(&self, wait: Option<Duration>) -> Spun {
+    fn spin_for_news(&self, start_ns: u64, wait: Option<Duration>) -> Spun {
+        if !self.spin.is_for_peers() {
+            return self.spin_until(start_ns, wait);
+        }
+        if !self.is_peer_at_work() {
+            return Spun::InVain { ns: None };
+        }
+        self.shared().set_watching(true);
+        let spun = self.spin_until(start_ns, wait);
+        self.shared().set_watching(false);
+        spun
+    }
+
+    /// Whether something may come of a peer that this shard has to do with.
+    fn is_peer_at_work(&self) -> bool {
+        let peers = [self.heard_from.get(), self.told.get()];
+        let mut peers = peers.into_iter().flatten();
+        peers.any(|peer| self.team.shared(peer).is_at_work())
+    }
+
+    fn spin_until(&self, start_ns: u64, wait: Option<Duration>) -> Spun {
         let Some(limit_ns) = self.spin.begin() else {
-            return Spun::InVain { ns: 0 };
+            return Spun::InVain { ns: Some(0) };
         };
         // What is queued for the kernel goes there first, or the spin would wait for completions nobody started.
         if self.driver.borrow().has_unsubmitted() {
             return Spun::News;
         }
         let wait_ns = wait.map_or(u64::MAX, nanos);
-        let start_ns = self.clock.now_ns();
         let mut last_ns = start_ns;
         loop {
             for _ in 0..LOOKS_PER_CLOCK {
-                if self.has_news() {
-                    return self.catch_news(last_ns - start_ns);
+                if let Some(news) = self.look_for_news() {
+                    return self.catch(news, last_ns - start_ns);
                 }
                 std::hint::spin_loop();
             }
@@ -138,7 +169,7 @@ impl Shard {
                 pulse.beat();
             }
             if self.driver.borrow_mut().look() {
-                return self.catch_news(last_ns - start_ns);
+                return self.catch(News::Other, last_ns - start_ns);
             }
             let now_ns = self.clock.now_ns();
             let spun_ns = now_ns - start_ns;
@@ -148,22 +179,33 @@ impl Shard {
             }
             if self.spin.is_interrupted(now_ns - last_ns) || spun_ns >= limit_ns {
                 self.counters.spins_missed.add(1);
-                return Spun::InVain { ns: spun_ns };
+                return Spun::InVain { ns: Some(spun_ns) };
+            }
+            if self.spin.is_for_peers() && !self.is_peer_at_work() {
+                // Not missed: it was right to wait until then.
+                return Spun::InVain { ns: None };
             }
             last_ns = now_ns;
         }
     }
 
-    fn catch_news(&self, spun_ns: u64) -> Spun {
+    fn catch(&self, news: News, spun_ns: u64) -> Spun {
         self.counters.spins_paid.add(1);
-        self.spin.caught(spun_ns);
+        if news == News::Other && self.spin.is_for_peers() {
+            self.spin.disturbed();
+        } else {
+            self.spin.caught(spun_ns);
+        }
         Spun::News
     }
 
-    fn has_news(&self) -> bool {
-        self.shared().handshake.has_news()
-            || self.driver.borrow().needs_enter()
-            || self.team.board().has_work_for(self.id.index())
+    fn look_for_news(&self) -> Option<News> {
+        if self.shared().handshake.has_news() {
+            return Some(News::Announced);
+        }
+        let other =
+            self.driver.borrow().needs_enter() || self.team.board().has_work_for(self.id.index());
+        other.then_some(News::Other)
     }
 
     /// One visit to the kernel: submits, waits as told, reaps, and acts on what came back. Returns how many completions

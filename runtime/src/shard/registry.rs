@@ -10,9 +10,10 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::context;
 use super::id::{SHARD_NUMBER_COUNT, ShardNumber};
-use crate::inject::handshake::{Announce, Handshake};
+use crate::inject::handshake::{Activity, Announce, Handshake};
 use crate::inject::queue::Queue;
 use crate::inject::wakes::Wakes;
+use crate::primitives::CacheAligned;
 use crate::sys;
 use crate::task::TaskId;
 
@@ -36,6 +37,8 @@ pub(crate) struct SharedShard {
     outside: AtomicUsize,
     /// The shard is in a section that blocks its thread.
     blocked: AtomicBool,
+    /// The shard has nothing to do and watches for its peers.
+    watching: CacheAligned<AtomicBool>,
     /// Where the next user of this number goes on counting generations.
     generation: AtomicU64,
 }
@@ -112,6 +115,7 @@ impl SharedShard {
             doorbell: AtomicI32::new(-1),
             outside: AtomicUsize::new(0),
             blocked: AtomicBool::new(false),
+            watching: CacheAligned::new(AtomicBool::new(false)),
             // Generation zero marks free slots everywhere.
             generation: AtomicU64::new(1),
         }
@@ -127,6 +131,22 @@ impl SharedShard {
     pub(crate) fn set_blocked(&self, blocked: bool) {
         // ORDERING: Relaxed; see `is_blocked`.
         self.blocked.store(blocked, Ordering::Relaxed);
+    }
+
+    /// Whether the shard has something to do, from which a message may come.
+    pub(crate) fn is_at_work(&self) -> bool {
+        match self.handshake.activity() {
+            // ORDERING: Relaxed; a hint. Who is misled sleeps too soon, or watches for as long as it takes to look again.
+            Activity::Awake => !self.watching.load(Ordering::Relaxed),
+            Activity::HasNews => true,
+            Activity::Asleep | Activity::Ended => false,
+        }
+    }
+
+    /// For the shard itself.
+    pub(crate) fn set_watching(&self, watching: bool) {
+        // ORDERING: Relaxed; see `is_at_work`.
+        self.watching.store(watching, Ordering::Relaxed);
     }
 
     /// The shard opens for other threads. Returns the generation to go on from.
@@ -223,5 +243,30 @@ pub(crate) fn wake_remote(id: TaskId) {
         && shared.wakes.push(id.slot(), id.generation())
     {
         shared.notify();
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shard_is_at_work_while_something_may_come_of_it() {
+        let shared = SharedShard::new();
+        assert!(!shared.is_at_work(), "it has not begun");
+        shared.handshake.reopen();
+        assert!(shared.is_at_work(), "there is news at the beginning");
+        assert!(shared.handshake.take_pending());
+        assert!(shared.is_at_work());
+        shared.set_watching(true);
+        assert!(!shared.is_at_work(), "it waits for others");
+        assert_eq!(shared.handshake.announce(), Announce::Seen);
+        assert!(shared.is_at_work(), "it waits no more");
+        assert!(shared.handshake.take_pending());
+        shared.set_watching(false);
+        assert!(shared.handshake.prepare_sleep());
+        assert!(!shared.is_at_work(), "it sleeps");
+        assert_eq!(shared.handshake.announce(), Announce::Ring);
+        assert!(shared.is_at_work(), "it is being woken");
     }
 }

@@ -176,6 +176,11 @@ impl Shard {
         self.touched.borrow_mut().push(peer);
     }
 
+    /// Something was sent to a peer.
+    pub(crate) fn note_told(&self, peer: ShardId) {
+        self.told.set(Some(peer));
+    }
+
     pub(crate) fn make_producer(&self, peer: ShardId) -> Producer {
         Producer::new(self.team.ring_or_make(self.id, peer).clone())
     }

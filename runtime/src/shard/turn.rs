@@ -143,6 +143,9 @@ impl Shard {
         };
         let arrival = Arrival { shard: self, from };
         let drained = record::drain(consumer, RECORDS_PER_TURN, &arrival);
+        if drained.count > 0 {
+            self.heard_from.set(Some(from));
+        }
         if drained.sender_wants_room {
             self.team.shared(from).notify();
         }
