@@ -315,13 +315,19 @@ impl<A: Actor> Remote<A> {
     /// Sends to an actor that was not found on this shard.
     #[inline]
     fn try_send_away(self, lane: Lane, build: impl FnOnce() -> A::Msg) -> Result<(), Refused> {
+        match self.id.try_send(lane, || Parcel::of(lane, build())) {
+            Ok(()) => Ok(()),
+            Err(Refusal::Full) => Err(Refused::Full),
+            Err(Refusal::Gone) => Err(self.why_not_away()),
+        }
+    }
+
+    /// Why an actor is neither on this shard nor on a peer.
+    #[cold]
+    fn why_not_away(self) -> Refused {
         match self.id.route() {
-            Route::Here => Err(Refused::Stopped),
-            Route::Peer(_) => self
-                .id
-                .try_send(lane, || Parcel::of(lane, build()))
-                .map_err(refused),
-            Route::Outside => Err(Refused::Outside),
+            Route::Here | Route::Peer(_) => Refused::Stopped,
+            Route::Outside => Refused::Outside,
         }
     }
 }

@@ -262,7 +262,8 @@ impl<R: Resident> ResidentId<R> {
         build: impl FnOnce() -> R::Message,
     ) -> Result<(), Refusal> {
         context::with(|shard| {
-            let Some(peer) = shard.team().place(self.shard) else {
+            let peer = shard.team().place(self.shard);
+            let Some(peer) = peer.filter(|&peer| peer != shard.id()) else {
                 return Err(Refusal::Gone);
             };
             let record = || Delivery {
@@ -490,12 +491,19 @@ struct Delivery<R: Resident> {
 
 impl<R: Resident> Record for Delivery<R> {
     #[inline]
-    fn arrive(self, _: &Shard, from: ShardId) {
-        arrive(self.id, self.message, Origin::Peer(from));
+    fn arrive(self, shard: &Shard, from: ShardId) {
+        let Some(pointer) = self.id.find(shard) else {
+            return R::refuse(self.message, Origin::Peer(from));
+        };
+        // SAFETY:
+        // * the entry's generation is the id's, so the pointer came from an `Rc<R>` (module docs);
+        // * an evicted resident is dropped by the loop at the end of the turn, and records arrive in the middle of one, so it
+        //   stays alive while it takes the message.
+        let resident = unsafe { pointer.cast::<R>().as_ref() };
+        resident.deliver(self.message, Origin::Peer(from));
     }
 }
 
-#[inline]
 fn arrive<R: Resident>(id: ResidentId<R>, message: R::Message, origin: Origin) {
     let mut message = Some(message);
     id.visit(|resident| {

@@ -100,6 +100,7 @@ impl Team {
     }
 
     /// The place of a shard in this runtime; `None` for a shard of another one.
+    #[inline]
     pub(crate) fn place(&self, number: ShardNumber) -> Option<ShardId> {
         let place = self.places[usize::from(number.index())];
         (place != u16::MAX).then(|| ShardId::from(place))

@@ -16,6 +16,7 @@ pub struct ShardId(u16);
 impl ShardId {
     /// The place as an index, for tables with one row per shard.
     #[must_use]
+    #[inline]
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
@@ -56,6 +57,7 @@ impl ShardNumber {
         Self(index)
     }
 
+    #[inline]
     pub(crate) fn index(self) -> u16 {
         self.0
     }

@@ -40,6 +40,7 @@ pub(crate) struct Standing {
 
 /// What the rest of the runtime asks of the current shard.
 impl Shard {
+    #[inline]
     pub(crate) fn id(&self) -> ShardId {
         self.id
     }
@@ -49,10 +50,12 @@ impl Shard {
         self.lease.number()
     }
 
+    #[inline]
     pub(crate) fn team(&self) -> &Arc<Team> {
         &self.team
     }
 
+    #[inline]
     pub(crate) fn shared(&self) -> &'static SharedShard {
         self.lease.shared()
     }
@@ -104,6 +107,7 @@ impl Shard {
         &self.timers
     }
 
+    #[inline]
     pub(crate) fn residents(&self) -> &RefCell<Residents> {
         &self.residents
     }
@@ -145,6 +149,7 @@ impl Shard {
         self.now_ns.get()
     }
 
+    #[inline]
     pub(crate) fn link(&self, peer: ShardId) -> &RefCell<Link> {
         &self.links[peer.index()]
     }

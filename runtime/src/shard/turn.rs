@@ -97,6 +97,10 @@ impl Shard {
 
     /// Takes what other threads sent: wakes, jobs, then the rings of the peers, each bounded.
     pub(super) fn take_inbound(&self, inbound: &mut Inbound) -> Found {
+        if self.shared().handshake.has_news() {
+            // What is looked at next lies on lines that another CPU has written, and they may all come at the same time.
+            inbound.iter().flatten().for_each(Consumer::expect);
+        }
         let news = self.shared().handshake.take_pending();
         if !news && !self.unfinished.get() {
             return Found::Nothing;

@@ -57,11 +57,13 @@ impl Storage {
     }
 
     /// The place of an index, in bytes.
+    #[inline]
     pub(super) fn place(&self, index: usize) -> usize {
         index & (self.capacity_bytes - 1)
     }
 
     /// The memory at an index: inside the storage, and aligned to `UNIT` as all indices are.
+    #[inline]
     pub(super) fn at(&self, index: usize) -> *mut u8 {
         self.lines
             .as_ptr()
@@ -140,7 +142,7 @@ impl Storage {
 
 /// Gets a cache line on its way, so that it has come from the other CPU when it is read.
 #[inline]
-fn prefetch(place: *const u8) {
+pub(super) fn prefetch(place: *const u8) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
