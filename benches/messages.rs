@@ -15,7 +15,7 @@ use greenroom::prelude::*;
 
 const TELLS: u64 = 3_000_000;
 const ASKS: u64 = 200_000;
-/// Fewer than on one shard: each of these waits for two sleeping threads to wake up.
+/// Fewer than on one shard: with `SPIN_US=0` each of these waits for two sleeping threads to wake up.
 const CROSS_ASKS: u64 = 20_000;
 const SPAWNS: u64 = 200_000;
 const RUNS: usize = 5;
@@ -141,11 +141,12 @@ fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     let is_wanted =
         |work: &str| wanted.is_empty() || wanted.iter().any(|name| work.contains(name.as_str()));
-    let spin = std::env::var("SPIN_US")
-        .ok()
-        .and_then(|us| us.parse().ok())
-        .map_or(Duration::ZERO, Duration::from_micros);
-    let system = System::builder().shards(2).spin(spin).start().unwrap();
+    let spin = std::env::var("SPIN_US").ok().and_then(|us| us.parse().ok());
+    let mut builder = System::builder().shards(2);
+    if let Some(us) = spin {
+        builder = builder.spin(Duration::from_micros(us));
+    }
+    let system = builder.start().unwrap();
     for (place, shard, count) in [("local", 0_u16, ASKS), ("cross", 1, CROSS_ASKS)] {
         let counter = system
             .block_on(system.spawn_on(shard, Counter::default))

@@ -12,8 +12,8 @@ pub const USAGE: &str =
 pub struct Options {
     names: Vec<String>,
     pub shards: Vec<usize>,
-    /// How long a shard watches for news before it sleeps.
-    pub spin: Duration,
+    /// How long a shard watches for news before it sleeps, if not as by default.
+    pub spin: Option<Duration>,
     pub rounds: usize,
     pub size: Size,
     pub with_peers: bool,
@@ -27,7 +27,7 @@ impl Options {
         let mut options = Self {
             names: Vec::new(),
             shards: vec![1, 2],
-            spin: Duration::ZERO,
+            spin: None,
             rounds: 3,
             size: Size::Suite,
             with_peers: false,
@@ -38,8 +38,9 @@ impl Options {
                 "--small" => options.size = Size::Small,
                 "--peers" => options.with_peers = true,
                 "--spin" => {
-                    let us = number(&value()?)?;
-                    options.spin = Duration::from_micros(us as u64);
+                    let us = value()?;
+                    let us = us.parse().map_err(|_| format!("{us} is no number"))?;
+                    options.spin = Some(Duration::from_micros(us));
                 }
                 "--rounds" => options.rounds = number(&value()?)?,
                 "--shards" => {

@@ -9,9 +9,8 @@ use crate::harness::Benchmark;
 use crate::options::Options;
 use crate::peers::{COMMON, Peer};
 
-/// How long the shards of the column `spinning` watch for news before they sleep. Erlang and CAF watch for some time too,
-/// whatever they are told here.
-const SPIN: Duration = Duration::from_micros(50);
+/// The shards of the column `sleeping` do not watch for news before they sleep.
+const SLEEPING: Option<Duration> = Some(Duration::ZERO);
 
 /// A round of a benchmark, and how many messages it took.
 struct Round {
@@ -47,7 +46,7 @@ pub fn print_with_peers(benchmarks: &[Benchmark], options: &Options) -> Result<(
         println!("left out: {skipped}");
     }
     print!("{:<22}{:>5}{:>13}", "milliseconds", "cores", "greenroom");
-    print!("{:>18}", "spinning");
+    print!("{:>18}", "sleeping");
     for peer in &peers {
         print!("{:>18}", peer.name);
     }
@@ -62,7 +61,7 @@ pub fn print_with_peers(benchmarks: &[Benchmark], options: &Options) -> Result<(
                 let ratio = theirs.as_secs_f64() / ours.as_secs_f64();
                 print!("{:>10.1} {:>7}", ms(theirs), format!("x{ratio:.2}"));
             };
-            compare(times(benchmark, cores, SPIN, options)?);
+            compare(times(benchmark, cores, SLEEPING, options)?);
             for peer in &peers {
                 compare(peer.run(benchmark.name, cores, options.rounds, options.size)?);
             }
@@ -75,12 +74,16 @@ pub fn print_with_peers(benchmarks: &[Benchmark], options: &Options) -> Result<(
 fn rounds(
     benchmark: &Benchmark,
     shards: usize,
-    spin: Duration,
+    spin: Option<Duration>,
     options: &Options,
 ) -> Result<Vec<Round>, Error> {
     (0..options.rounds)
         .map(|_| {
-            let system = System::builder().shards(shards).spin(spin).start()?;
+            let mut builder = System::builder().shards(shards);
+            if let Some(spin) = spin {
+                builder = builder.spin(spin);
+            }
+            let system = builder.start()?;
             let start = Instant::now();
             let messages = (benchmark.run)(&system, options.size)?;
             let elapsed = start.elapsed();
@@ -92,7 +95,7 @@ fn rounds(
 fn times(
     benchmark: &Benchmark,
     shards: usize,
-    spin: Duration,
+    spin: Option<Duration>,
     options: &Options,
 ) -> Result<Vec<Duration>, Error> {
     let rounds = rounds(benchmark, shards, spin, options)?;
