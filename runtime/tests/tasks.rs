@@ -321,3 +321,31 @@ fn a_task_that_is_never_woken_is_dropped_by_its_abort_or_with_its_shard() {
     // Keeps nothing alive, and outlives the shard.
     waker.wake();
 }
+
+fn an_abort_may_go_through_more_tasks_than_the_stack_holds() {
+    runtime(1).run_on(0, || async {
+        let ended = Rc::new(Cell::new(0));
+        let mut last: Option<AbortHandle> = None;
+        let mut tasks = Vec::new();
+        for _ in 0..20_000 {
+            let (ended, before) = (ended.clone(), last.take());
+            let task = spawn(async move {
+                let _guard = OnDrop(move || {
+                    ended.set(ended.get() + 1);
+                    if let Some(before) = &before {
+                        before.abort();
+                    }
+                });
+                pending::<()>().await;
+            });
+            last = Some(task.abort_handle());
+            tasks.push(task);
+        }
+        yield_now().await;
+        last.unwrap().abort();
+        assert_eq!(ended.get(), 20_000, "all of them within the first abort");
+        for task in tasks {
+            assert!(task.await.unwrap_err().is_cancelled());
+        }
+    });
+}

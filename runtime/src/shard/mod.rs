@@ -4,9 +4,10 @@
 //! [`registry::SharedShard`] and the rings of its [`Team`]. No field stays borrowed while user code runs (a poll, a
 //! drop, a waker): fields are cells, sections that borrow them are short, and values to drop go to the `graveyard`.
 //!
-//! Reading order: [`id`], [`context`], [`registry`], [`turn`], [`pace`], [`ration`], [`park`], [`spin`], [`gather`], [`drain`],
-//! [`teardown`], and what others ask of a shard: [`services`], [`counts`], [`metrics`].
+//! Reading order: [`id`], [`context`], [`registry`], [`turn`], [`pace`], [`ration`], [`park`], [`spin`], [`gather`], [`cancels`],
+//! [`drain`], [`teardown`], and what others ask of a shard: [`services`], [`counts`], [`metrics`].
 
+mod cancels;
 pub(crate) mod context;
 mod counts;
 mod drain;
@@ -40,6 +41,7 @@ use std::time::Duration;
 
 use crossbeam_deque::Worker;
 
+use self::cancels::Cancels;
 use self::drain::Draining;
 use self::gather::Gather;
 use self::metrics::Counters;
@@ -84,6 +86,7 @@ pub(crate) struct Shard {
     tasks: RefCell<Tasks>,
     /// The task whose code runs.
     running: Cell<Option<Id>>,
+    cancels: Cancels,
     /// Of the task that runs.
     budget: Budget,
     /// Tasks that yielded, to be ready again at the end of the turn.
@@ -191,6 +194,7 @@ impl Shard {
             rings_received: Cell::new(0),
             tasks: RefCell::new(tasks),
             running: Cell::new(None),
+            cancels: Cancels::default(),
             budget: Budget::new(),
             yielded: RefCell::default(),
             timers: RefCell::new(Timers::new(now_ns)),

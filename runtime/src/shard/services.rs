@@ -305,13 +305,7 @@ impl Shard {
         }
     }
 
-    /// Drops the future of a lent task, and ends it.
-    pub(super) fn cancel(&self, mut task: TaskRef) {
-        self.drop_future(&mut task);
-        self.end(task);
-    }
-
-    fn drop_future(&self, task: &mut TaskRef) {
+    pub(super) fn drop_future(&self, task: &mut TaskRef) {
         let outer = self.running.replace(Some(task.unique_id()));
         if task.clear() == Cleared::Panicked {
             self.count_stray_panic();

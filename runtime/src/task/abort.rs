@@ -49,7 +49,9 @@ impl AbortHandle {
     /// cancelled. A task that has ended, or whose shard has, is left alone.
     ///
     /// # Shard affinity
-    /// On the task's shard the future is dropped within this call, or when its poll returns if it is the one that runs.
+    /// On the task's shard the future is dropped within this call, or when its poll returns if it is the one that runs. A destructor
+    /// that aborts another task is dropped in an abort itself: deep inside of many of them the future is dropped when the
+    /// outermost is done.
     /// From any other thread a message is sent, and the future is dropped when the shard takes it.
     pub fn abort(&self) {
         match &self.target {
