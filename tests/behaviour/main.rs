@@ -10,6 +10,7 @@ mod concurrent_writes;
 mod crowd;
 mod cycles;
 mod deadlines;
+mod depths;
 mod entry;
 mod errands;
 mod errors;

@@ -89,6 +89,13 @@ impl Children {
         Some((*place, child.as_ref().map(|child| child.clone_box())))
     }
 
+    /// All that were born, in the order of their start. Nobody is restarted any more.
+    pub(crate) fn take(&self) -> Vec<Box<dyn AnyAddr>> {
+        self.end_rounds();
+        let by_place = std::mem::take(&mut *self.by_place.borrow_mut());
+        by_place.into_values().flatten().collect()
+    }
+
     pub(crate) fn ids(&self) -> Vec<ActorId> {
         let by_place = self.by_place.borrow();
         by_place

@@ -55,6 +55,8 @@ pub(crate) trait AnyAddr: Send + Sync {
     fn post(&self, control: Control);
     fn stop(&self);
     fn kill(&self);
+    /// Its children, if it lives on this shard: it forgets them. In the order of their start.
+    fn take_children(&self) -> Vec<Box<dyn AnyAddr>>;
     fn clone_box(&self) -> Box<dyn AnyAddr>;
 }
 
@@ -86,6 +88,10 @@ impl<A: Actor> AnyAddr for Erased<A> {
 
     fn kill(&self) {
         drop(self.0.post(Parcel::Kill));
+    }
+
+    fn take_children(&self) -> Vec<Box<dyn AnyAddr>> {
+        self.0.visit(Mailbox::take_children).unwrap_or_default()
     }
 
     fn clone_box(&self) -> Box<dyn AnyAddr> {

@@ -56,9 +56,9 @@ pub enum ExitReason {
     Failed(Arc<dyn Error + Send + Sync>),
     /// Its start hook refused to go on.
     StartFailed(Arc<StartFailure>),
-    /// An actor it was linked with ended.
+    /// An actor it was linked with ended. Of a long row of ends that followed from each other, the last sixteen are told, and the first.
     Linked(Arc<Down>),
-    /// One of its children failed too often.
+    /// One of its children failed too often. Of a long row, as above.
     ChildFailed(Arc<Down>),
     /// It failed too often to be restarted again.
     RestartLimit(Arc<RestartLimit>),
@@ -94,10 +94,8 @@ impl ExitReason {
     /// The panic it ended by, at the bottom of whatever followed from it.
     #[must_use]
     pub fn panic(&self) -> Option<&PanicReport> {
-        match self {
+        match self.first() {
             Self::Panicked(report) => Some(report),
-            Self::Linked(down) | Self::ChildFailed(down) => down.reason.panic(),
-            Self::RestartLimit(limit) => limit.last.panic(),
             _ => None,
         }
     }
@@ -105,12 +103,24 @@ impl ExitReason {
     /// The error it ended by, at the bottom of whatever followed from it.
     #[must_use]
     pub fn error(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
-        match self {
+        match self.first() {
             Self::Failed(error) => Some(&**error),
-            Self::Linked(down) | Self::ChildFailed(down) => down.reason.error(),
-            Self::RestartLimit(limit) => limit.last.error(),
             _ => None,
         }
+    }
+
+    /// What it followed from, and what that followed from, and so on; begins with itself.
+    fn row(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |reason| match reason {
+            Self::Linked(down) | Self::ChildFailed(down) => Some(&down.reason),
+            Self::RestartLimit(limit) => Some(&limit.last),
+            _ => None,
+        })
+    }
+
+    /// The one that followed from no other.
+    fn first(&self) -> &Self {
+        self.row().last().unwrap_or(self)
     }
 }
 
@@ -192,6 +202,22 @@ pub struct Down {
     pub shard: Option<ShardId>,
     /// Why it ended.
     pub reason: ExitReason,
+}
+
+/// How many reasons a reason tells that it followed from.
+///
+/// A failure may go through thousands of actors. Whoever shows or drops the reason of the last one goes through all that it
+/// has, on the stack.
+const ROW_MAX: usize = 16;
+
+impl Down {
+    /// The same end as what another one follows from.
+    pub(crate) fn into_cause(mut self) -> Arc<Self> {
+        if self.reason.row().count() > ROW_MAX {
+            self.reason = self.reason.first().clone();
+        }
+        Arc::new(self)
+    }
 }
 
 impl fmt::Display for Down {

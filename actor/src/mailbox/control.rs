@@ -1,7 +1,5 @@
 //! What reaches an actor about life and death, its own and that of others.
 
-use std::sync::Arc;
-
 use super::{Mailbox, Phase};
 use crate::actor::Actor;
 use crate::life::{
@@ -87,7 +85,7 @@ impl<A: Actor> Mailbox<A> {
         };
         let is_linked = bonds.concerns.borrow_mut().unlink(down.id);
         if is_linked && !down.reason.is_orderly() {
-            self.fail_at_once(ExitReason::Linked(Arc::new(down)));
+            self.fail_at_once(ExitReason::Linked(down.into_cause()));
         }
     }
 
@@ -108,7 +106,7 @@ impl<A: Actor> Mailbox<A> {
             self.push_event(Event::ChildExit(ChildExit { down, outcome }));
         }
         if escalates {
-            self.fail_at_once(ExitReason::ChildFailed(Arc::new(down)));
+            self.fail_at_once(ExitReason::ChildFailed(down.into_cause()));
         }
     }
 }

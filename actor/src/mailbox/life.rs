@@ -9,8 +9,8 @@ use super::reading::now_ms;
 use super::{Activity, Letter, Mailbox, Phase};
 use crate::actor::Actor;
 use crate::life::{
-    ActorId, Bonds, Down, Event, ExitReason, Gone, LifeState, Overdue, Parent, Restart, Stage,
-    Summons, Summonses, contain,
+    ActorId, AnyAddr, Bonds, Down, Event, ExitReason, Gone, LifeState, Overdue, Parent, Restart,
+    Stage, Summons, Summonses, contain,
 };
 use crate::registry::Registry;
 
@@ -228,17 +228,26 @@ impl<A: Actor> Mailbox<A> {
         }
     }
 
-    /// The actor is being cut off: its children go before it.
+    /// The actor is being cut off: its children go before it, and theirs before them.
+    ///
+    /// Not each inside the end of its parent, as a family may be deeper than the stack.
     pub(crate) fn kill_children(&self) {
-        if let Some(bonds) = self.try_bonds() {
-            bonds.children.end_rounds();
-            while let Some((place, child)) = bonds.children.last() {
-                bonds.children.remove(place);
-                if let Some(child) = child {
-                    child.kill();
-                }
+        let mut doomed = self.take_children();
+        while let Some(last) = doomed.pop() {
+            let children = last.take_children();
+            if children.is_empty() {
+                last.kill();
+            } else {
+                doomed.push(last);
+                doomed.extend(children);
             }
         }
+    }
+
+    /// Its children, which it forgets, as they are to be killed before it is.
+    pub(crate) fn take_children(&self) -> Vec<Box<dyn AnyAddr>> {
+        let bonds = self.try_bonds();
+        bonds.map_or_else(Vec::new, |bonds| bonds.children.take())
     }
 
     /// Takes the next event for a hook.
