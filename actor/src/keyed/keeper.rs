@@ -227,7 +227,7 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Keeper<K, A> {
                 None
             }
         };
-        drop(replaced);
+        life::contain(|| drop(replaced));
         if let Some(last) = predecessor {
             // From here on only the successor speaks for the flow: one that let it go later would let in what the successor
             // holds back.
@@ -320,14 +320,18 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Resident for Keeper<K, A> {
             }
             Parcel::Message(key, lane, message) => {
                 let flow = super::hash_of(&key);
-                let mailbox = self.open_mailbox(&key).or_else(|| {
+                let (mailbox, spare) = if let Some(mailbox) = self.open_mailbox(&key) {
+                    (Some(mailbox), Some(key))
+                } else {
                     let hash = self.hasher.hash_one(&key);
-                    self.make_instance(hash, &Rc::new(key), flow)
-                });
+                    (self.make_instance(hash, &Rc::new(key), flow), None)
+                };
                 match mailbox {
                     Some(mailbox) => mailbox.deliver(mailbox::Parcel::of(lane, message), origin),
                     None => dispose::<A>(message.into(), Fate::Stopped),
                 }
+                // The message is accounted for, whatever becomes of the key.
+                life::contain(|| drop(spare));
             }
         }
     }
@@ -372,7 +376,8 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Drop for Occupant<K, A> {
             // A successor may have the seat by now.
             seat.ok().map(|seat| seat.remove().0)
         };
-        drop(seat);
+        // With the last of the key, which is the user's.
+        life::contain(|| drop(seat));
         keeper.set_count(keeper.count.get() - 1);
         keeper.end_if_empty();
     }

@@ -310,3 +310,38 @@ fn no_idle_time_at_all_is_the_shortest_there_is() {
         assert_eq!(world.made(), 4);
     });
 }
+
+/// Panics when it is dropped on a shard, if it is told to.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Burr(u32);
+
+static STICKS: AtomicBool = AtomicBool::new(false);
+
+impl Drop for Burr {
+    fn drop(&mut self) {
+        let on_shard = greenroom::runtime::current_shard().is_some();
+        assert!(!on_shard || !STICKS.load(Ordering::Relaxed), "it sticks");
+    }
+}
+
+#[test]
+fn keys_that_panic_in_their_drop_lose_no_message_and_hold_up_no_stop() {
+    on_shards(ALL, |system| {
+        STICKS.store(false, Ordering::Relaxed);
+        let world = Arc::new(World::default());
+        let starting = system
+            .keyed(move |key: &Burr| Account::new(u64::from(key.0), &world))
+            .start();
+        let accounts = system.block_on(starting).unwrap();
+        for round in 0..2 {
+            for key in 0..8 {
+                let at = Burr(key);
+                let noted = accounts.at(&at).note(0, round).into_future();
+                system.block_on(noted).unwrap();
+            }
+            STICKS.store(true, Ordering::Relaxed);
+        }
+        system.block_on(accounts.stop());
+        assert_eq!(accounts.live(), 0);
+    });
+}
