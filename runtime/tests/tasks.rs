@@ -322,6 +322,7 @@ fn a_task_that_is_never_woken_is_dropped_by_its_abort_or_with_its_shard() {
     waker.wake();
 }
 
+#[test]
 fn an_abort_may_go_through_more_tasks_than_the_stack_holds() {
     runtime(1).run_on(0, || async {
         let ended = Rc::new(Cell::new(0));

@@ -233,6 +233,7 @@ fn start_elsewhere<C: Actor, F: Factory<C> + Send>(
     let born = system
         .runtime()
         .spawn_on(shard, move || plan.bear(parent, place, |_| ()));
+    let born = super::Starting::new(born);
     Box::pin(async move {
         born.await
             .unwrap_or(Err(SpawnErrorKind::NoShard { shards }))

@@ -1,7 +1,11 @@
 //! An actor that nobody knows yet.
 
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
 use futures_channel::oneshot;
 use greenroom_runtime::mesh::ResidentId;
+use greenroom_runtime::{JoinError, RemoteJoinHandle};
 
 use super::exit::ExitReason;
 use crate::actor::Actor;
@@ -54,6 +58,39 @@ impl<A: Actor> Drop for Newborn<A> {
     fn drop(&mut self) {
         if let Some(id) = self.id.take() {
             Addr::stop(Addr::<A>::from_port(Remote::new(id)));
+        }
+    }
+}
+
+/// A start on some shard, which a task there sees to. Dropped before that is done, it is given up, however long the start hook waits.
+pub(crate) struct Starting<T> {
+    task: RemoteJoinHandle<T>,
+    is_done: bool,
+}
+
+impl<T> Starting<T> {
+    pub(crate) fn new(task: RemoteJoinHandle<T>) -> Self {
+        Self {
+            task,
+            is_done: false,
+        }
+    }
+}
+
+impl<T> Future for Starting<T> {
+    type Output = Result<T, JoinError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let outcome = ready!(Pin::new(&mut self.task).poll(cx));
+        self.is_done = true;
+        Poll::Ready(outcome)
+    }
+}
+
+impl<T> Drop for Starting<T> {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.task.abort();
         }
     }
 }

@@ -93,7 +93,7 @@ impl Names {
     /// does not start leaves its name free.
     ///
     /// # Cancel safety
-    /// Dropping the future leaves the actor running under its name, if it had started.
+    /// Dropping the future stops the actor, also while its start hook runs. One that was not made yet never is.
     pub fn spawn_on<A, S, F>(
         &self,
         name: &str,

@@ -6,7 +6,7 @@ use super::birth::bear;
 use crate::actor::Actor;
 use crate::address::{Addr, Remote};
 use crate::error::{SpawnError, SpawnErrorKind};
-use crate::life::Newborn;
+use crate::life::{Newborn, Starting};
 use crate::registry::{Counts, Registry};
 
 /// Reaches a system from anywhere. Keeps nothing running.
@@ -54,7 +54,8 @@ impl Handle {
     /// killed before the hook is done, there is no such shard, or the system is shutting down.
     ///
     /// # Cancel safety
-    /// Dropping the future stops the actor, whose address nobody has then.
+    /// Dropping the future stops the actor, whose address nobody has then, also while its start hook runs. One that was not made
+    /// yet never is.
     pub fn spawn_on<A, S, F>(
         &self,
         shard: S,
@@ -80,7 +81,7 @@ impl Handle {
         F: FnOnce() -> Fut + Send + 'static,
     {
         let shards = self.shard_count();
-        let born = self.runtime.spawn_on(shard, born);
+        let born = Starting::new(self.runtime.spawn_on(shard, born));
         async move {
             let outcome = born
                 .await
