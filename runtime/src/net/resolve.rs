@@ -71,7 +71,8 @@ impl Targets {
         };
         if current_shard().is_none() {
             return Err(io::Error::other(
-                "no shard on this thread: names are looked up by the runtime of a shard",
+                "no shard on this thread: names are looked up by the runtime of a shard; \
+                 run this on a shard, with `run_on` or `spawn_on`",
             ));
         }
         let owned = host.clone();

@@ -252,7 +252,8 @@ impl Command {
         let command = self.clone();
         let Some(pool) = context::with(|shard| shard.team().blocking().clone()) else {
             return Err(io::Error::other(
-                "no shard on this thread: a child belongs to the shard that starts it",
+                "no shard on this thread: a child belongs to the shard that starts it; \
+                 run this on a shard, with `run_on` or `spawn_on`",
             ));
         };
         let started = crate::blocking::submit(&pool, move || {

@@ -78,7 +78,7 @@ pub fn interval(period: Duration) -> Interval {
         "the period of an interval is at least 1 ms, not {period:?}"
     );
     Interval {
-        next: Instant::now() + period,
+        next: Instant::now_of_timers("interval") + period,
         period,
         missed: MissedTicks::default(),
     }

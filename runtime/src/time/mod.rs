@@ -84,12 +84,25 @@ impl Instant {
     #[must_use]
     #[track_caller]
     pub fn now() -> Self {
-        let ns = context::with(Shard::now_ns);
-        Self {
-            ns: ns.unwrap_or_else(|| {
-                panic!("the runtime's clock was read on a thread that is no shard")
-            }),
-        }
+        Self::now_on_shard().unwrap_or_else(|| {
+            panic!(
+                "`Instant::now` was called on a thread that is no shard: take `std::time::Instant` there"
+            )
+        })
+    }
+
+    /// The current moment, for something that waits on this shard.
+    #[track_caller]
+    fn now_of_timers(what: &str) -> Self {
+        Self::now_on_shard().unwrap_or_else(|| {
+            panic!(
+                "`{what}` was called on a thread that is no shard, and has no timers: run it on a shard, with `run_on` or `spawn_on`"
+            )
+        })
+    }
+
+    fn now_on_shard() -> Option<Self> {
+        context::with(Shard::now_ns).map(|ns| Self { ns })
     }
 
     /// Time since this moment, zero if it is yet to come.

@@ -31,7 +31,7 @@ use crate::shard::{Shard, ShardNumber, context};
 /// ```
 #[track_caller]
 pub fn sleep(duration: Duration) -> Sleep {
-    sleep_until(Instant::now() + duration)
+    sleep_until(Instant::now_of_timers("sleep") + duration)
 }
 
 /// Waits until a moment.
@@ -95,7 +95,7 @@ impl Future for Sleep {
             let key = shard.timers().borrow_mut().insert(deadline.ns, waker);
             Polled::Waits(shard.number(), key)
         });
-        match polled.unwrap_or_else(|| panic!("a sleep was polled on a thread that is no shard")) {
+        match polled.unwrap_or_else(|| panic!("a sleep was polled on a thread that is no shard, and has no timers: run it on a shard, with `run_on` or `spawn_on`")) {
             Polled::Waits(number, key) => self.timer = Some((number, key)),
             Polled::Yielded => self.yielded = true,
             Polled::Passed => {

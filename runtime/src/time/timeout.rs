@@ -5,7 +5,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use super::{Sleep, sleep};
+use super::{Instant, Sleep, sleep_until};
 
 /// Ends a future that takes longer than the limit, counted from this call.
 ///
@@ -36,7 +36,7 @@ use super::{Sleep, sleep};
 pub fn timeout<F: IntoFuture>(limit: Duration, future: F) -> Timeout<F::IntoFuture> {
     Timeout {
         limit,
-        sleep: sleep(limit),
+        sleep: sleep_until(Instant::now_of_timers("timeout") + limit),
         future: Box::pin(future.into_future()),
     }
 }
