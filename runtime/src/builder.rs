@@ -1,6 +1,7 @@
 //! Every knob of a runtime: what it means, its default, its bounds.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ use crate::shard::ShardId;
 
 /// The longest window that makes sense: beyond it a sleep and a wake-up are nothing.
 pub(crate) const GATHER_MAX: Duration = Duration::from_millis(10);
+/// Less does not hold what a shard itself needs; more is a mistake.
+pub(crate) const STACK_BYTES: RangeInclusive<usize> = 64 * 1024..=1 << 30;
 
 /// Collects what a runtime should be like, then starts it.
 ///
@@ -31,6 +34,7 @@ pub struct Builder {
     pub(crate) shards: Option<usize>,
     pub(crate) pin: bool,
     pub(crate) thread_name: String,
+    pub(crate) stack_bytes: Option<usize>,
     pub(crate) backend: Backend,
     pub(crate) ring: RingConfig,
     pub(crate) recv_buffers: usize,
@@ -66,6 +70,7 @@ impl Builder {
             shards: None,
             pin: true,
             thread_name: "shard".to_owned(),
+            stack_bytes: None,
             backend: Backend::Auto,
             ring: RingConfig::default(),
             recv_buffers: 512,
@@ -103,6 +108,16 @@ impl Builder {
     /// What threads are called: this, a dash, and the shard's number. Default: `shard`. The kernel shows 15 bytes.
     pub fn thread_name(mut self, name: impl Into<String>) -> Self {
         self.thread_name = name.into();
+        self
+    }
+
+    /// The stack of each shard's thread, 64 KiB to 1 GiB. Default: that of the standard library, 2 MiB unless `RUST_MIN_STACK` says
+    /// otherwise.
+    ///
+    /// Futures live on the heap; what they call, and values on their way into them, are on the stack. A program without
+    /// optimisations moves an argument of a quarter of a megabyte often enough to need more.
+    pub fn stack_bytes(mut self, bytes: usize) -> Self {
+        self.stack_bytes = Some(bytes);
         self
     }
 
@@ -271,6 +286,7 @@ impl fmt::Debug for Builder {
             .field("shards", &self.shards)
             .field("pin", &self.pin)
             .field("thread_name", &self.thread_name)
+            .field("stack_bytes", &self.stack_bytes)
             .field("backend", &self.backend)
             .field("ring", &self.ring)
             .field("recv_buffers", &self.recv_buffers)

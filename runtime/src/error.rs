@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use crate::builder::GATHER_MAX;
+use crate::builder::{GATHER_MAX, STACK_BYTES};
 use crate::ring::{BackendError, VARIABLE};
 use crate::shard::ShardId;
 
@@ -18,6 +18,13 @@ pub struct StartError {
 pub(crate) enum StartErrorKind {
     NoShards,
     TooManyShards {
+        asked: usize,
+    },
+    /// It has a zero in it.
+    ThreadName {
+        asked: String,
+    },
+    StackBytes {
         asked: usize,
     },
     LinkBytes {
@@ -80,6 +87,8 @@ impl StartError {
             self.kind,
             StartErrorKind::NoShards
                 | StartErrorKind::TooManyShards { .. }
+                | StartErrorKind::ThreadName { .. }
+                | StartErrorKind::StackBytes { .. }
                 | StartErrorKind::LinkBytes { .. }
                 | StartErrorKind::Gather { .. }
                 | StartErrorKind::NoBlockingThreads
@@ -108,6 +117,20 @@ impl fmt::Display for StartError {
                 write!(
                     f,
                     "{asked} shards were asked for, but a process can have 1024 at a time; ask for fewer"
+                )
+            }
+            StartErrorKind::ThreadName { asked } => {
+                write!(
+                    f,
+                    "threads cannot be called {asked:?}: a name has no zero in it"
+                )
+            }
+            StartErrorKind::StackBytes { asked } => {
+                write!(
+                    f,
+                    "a stack of {asked} bytes was asked for; it must be from {} to {}",
+                    STACK_BYTES.start(),
+                    STACK_BYTES.end()
                 )
             }
             StartErrorKind::LinkBytes { asked } => {

@@ -13,7 +13,7 @@ use std::thread;
 use crossbeam_deque::Worker;
 
 use crate::blocking::pool::{Pool, PoolConfig};
-use crate::builder::{Builder, GATHER_MAX, StartHook};
+use crate::builder::{Builder, GATHER_MAX, STACK_BYTES, StartHook};
 use crate::error::{StartError, StartErrorKind};
 use crate::float::board::{Board, Work};
 use crate::mesh::team::Team;
@@ -112,7 +112,7 @@ pub(crate) fn start(builder: &Builder) -> Result<Runtime, StartError> {
             gate,
         };
         let name = format!("{}-{index}", builder.thread_name);
-        if let Err(error) = crew.hire(name, order, open) {
+        if let Err(error) = crew.hire(name, builder.stack_bytes, order, open) {
             crew.dismiss();
             return Err(error);
         }
@@ -149,11 +149,16 @@ impl Crew {
     fn hire(
         &mut self,
         name: String,
+        stack_bytes: Option<usize>,
         order: Order,
         gate: mpsc::Sender<Go>,
     ) -> Result<(), StartError> {
         let id = order.config.id;
-        let spawned = thread::Builder::new().name(name).spawn(move || run(order));
+        let mut thread = thread::Builder::new().name(name);
+        if let Some(bytes) = stack_bytes {
+            thread = thread.stack_size(bytes);
+        }
+        let spawned = thread.spawn(move || run(order));
         self.threads.push(spawned.map_err(|error| StartError {
             shard: Some(id),
             kind: StartErrorKind::Thread(error),
@@ -301,6 +306,15 @@ fn check(builder: &Builder, count: usize) -> Result<(), StartError> {
     let bytes = builder.link_bytes;
     if !(4096..=1 << 30).contains(&bytes) || !bytes.is_power_of_two() {
         return Err(StartError::new(StartErrorKind::LinkBytes { asked: bytes }));
+    }
+    if builder.thread_name.contains('\0') {
+        let asked = builder.thread_name.clone();
+        return Err(StartError::new(StartErrorKind::ThreadName { asked }));
+    }
+    if let Some(asked) = builder.stack_bytes
+        && !STACK_BYTES.contains(&asked)
+    {
+        return Err(StartError::new(StartErrorKind::StackBytes { asked }));
     }
     if builder.gather > GATHER_MAX {
         let asked = builder.gather;

@@ -348,6 +348,55 @@ fn values_out_of_range_are_named_with_their_cure() {
         slow.is_config() && slow.to_string().contains("at most 10ms"),
         "{slow}"
     );
+    let name = Builder::new().thread_name("a\0b").start().unwrap_err();
+    assert!(
+        name.is_config() && name.to_string().contains(r#""a\0b""#),
+        "{name}"
+    );
+    for bytes in [0, 1 << 40, usize::MAX] {
+        let stack = Builder::new().stack_bytes(bytes).start().unwrap_err();
+        let text = stack.to_string();
+        assert!(
+            stack.is_config() && text.contains(&bytes.to_string()),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_shard_has_the_stack_that_was_asked_for() {
+    fn dig(depth: u32) -> u32 {
+        let earth = std::hint::black_box([depth; 16 * 1024]);
+        let below = if depth == 0 { 0 } else { dig(depth - 1) };
+        std::hint::black_box(earth)[0].max(below)
+    }
+    let builder = Builder::new().shards(1).stack_bytes(64 << 20);
+    let runtime = builder.start().unwrap();
+    // At least 6 MiB, which the default has not.
+    assert_eq!(runtime.run_on(0, || async { dig(100) }), 100);
+    let least = Builder::new().shards(1).stack_bytes(64 << 10).start();
+    assert_eq!(least.unwrap().run_on(0, || async { 7 }), 7);
+}
+
+#[test]
+fn a_thread_without_timers_is_told_where_they_are() {
+    fn said(call: impl FnOnce() + std::panic::UnwindSafe) -> String {
+        let payload = std::panic::catch_unwind(call).unwrap_err();
+        *payload.downcast::<String>().unwrap()
+    }
+    let limit = Duration::from_millis(1);
+    let calls: [(&str, fn(Duration)); 3] = [
+        ("`sleep`", |limit| drop(sleep(limit))),
+        ("`timeout`", |limit| drop(timeout(limit, async {}))),
+        ("`interval`", |limit| drop(interval(limit))),
+    ];
+    for (name, call) in calls {
+        let text = said(move || call(limit));
+        assert!(
+            text.starts_with(name) && text.contains("`run_on`"),
+            "{text}"
+        );
+    }
 }
 
 #[test]
