@@ -23,7 +23,7 @@ use crate::reply::{Answer, Reply};
 /// The future of an ask.
 ///
 /// # Cancel safety
-/// Dropped before the message was accepted it sends nothing. After that the message is skipped, and counted, if its turn
+/// Until the message is accepted an ask waits in line as a [tell](crate::Call::tell) does. Dropped before, it sends nothing. After that the message is skipped, and counted, if its turn
 /// comes later; a handler that has begun runs on, and its answer is dropped. The same holds when its time is over.
 ///
 /// # Shard affinity

@@ -227,7 +227,8 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Call<P, M, A, B> {
     /// one of its own handlers is refused when its mailbox is full: room comes when the handler ends.
     ///
     /// # Cancel safety
-    /// Dropping the future before it is done sends nothing.
+    /// Dropping the future before it is done sends nothing. One that waits on a shard has a place in line, and whoever stands behind it
+    /// waits for it: poll it or drop it, rather than keep it while the same task awaits another call of the actor.
     #[inline]
     pub fn tell(self) -> Tell<P, M, A, B> {
         Tell::new(self)

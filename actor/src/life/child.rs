@@ -171,6 +171,10 @@ impl<P: Actor, C: Actor, F: Factory<C>> IntoFuture for Child<P, C, F> {
     ///
     /// # Cancel safety
     /// Dropping the future stops a child that has not finished its start.
+    ///
+    /// # Deadlocks
+    /// A handler that awaits this keeps its actor from other messages until the start hook has run. So that hook must not ask the parent:
+    /// it would wait until its limit is over. What it needs to know the factory can give it.
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.start())
     }
