@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::fs::Permissions;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::error::{FileError, Name, path_of, system_path};
@@ -257,7 +258,8 @@ pub async fn set_permissions(path: impl AsRef<Path>, permissions: Permissions) -
 ///
 /// # Errors
 ///
-/// What the system reports. The other file may have been made, and hold a part of the contents.
+/// What the system reports. The other file may have been made, and hold a part of the contents. A file is not copied onto itself, by
+/// whatever name: that would leave nothing of it.
 ///
 /// # Cancel safety
 ///
@@ -267,11 +269,27 @@ pub async fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<u6
     system_path("copy", from)?;
     system_path("copy", to)?;
     let paths = (from.to_owned(), to.to_owned());
-    let result = pool::call(move || std::fs::copy(&paths.0, &paths.1)).await;
+    let copy = move || {
+        if is_same_file(&paths.0, &paths.1) {
+            let text = "both are the same file";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        std::fs::copy(&paths.0, &paths.1)
+    };
+    let result = pool::call(copy).await;
     result.map_err(|cause| {
         let error = FileError::new("copy", Name::Path(from.to_owned()), cause);
         error.to(to.to_owned()).into()
     })
+}
+
+/// Whether two names lead to one file. What is not found is none, and has its error later.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let identity = |path: &Path| {
+        let found = std::fs::metadata(path).ok()?;
+        Some((found.dev(), found.ino()))
+    };
+    identity(one).is_some_and(|one| identity(other) == Some(one))
 }
 
 /// Runs a call about one path on the pool.

@@ -214,3 +214,22 @@ fn refused_calls_on_the_pool_name_the_operation_and_the_path() {
         }
     });
 }
+
+#[test]
+fn a_file_is_not_copied_onto_itself_by_whatever_name() {
+    let scratch = Scratch::new();
+    let path = move |name: &str| scratch.path(name);
+    on_a_shard(move || async move {
+        fs::write(path("file"), "contents").await.unwrap();
+        fs::symlink(path("file"), path("link")).await.unwrap();
+        fs::hard_link(path("file"), path("name")).await.unwrap();
+        for to in ["file", "link", "name"] {
+            let error = fs::copy(path("file"), path(to)).await.unwrap_err();
+            assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
+            assert!(error.to_string().contains("the same file"), "{error}");
+            assert_eq!(fs::read(path("file")).await.unwrap(), b"contents");
+        }
+        // What is no file has the error of the system.
+        assert!(fs::copy(path("nothing"), path("nothing")).await.is_err());
+    });
+}
