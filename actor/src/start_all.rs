@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use greenroom_runtime::ShardId;
 use greenroom_runtime::mesh::ResidentId;
 
@@ -24,7 +25,7 @@ impl Handle {
     /// If one does not start the others are stopped, and have ended before the error is returned.
     ///
     /// # Errors
-    /// As [`Handle::spawn_on`], of the first shard that failed.
+    /// As [`Handle::spawn_on`], of the shard that failed first.
     ///
     /// # Cancel safety
     /// Dropping the future before it is done stops those that have started, and those that would start later.
@@ -37,44 +38,49 @@ impl Handle {
         F: Fn(ShardId) -> A + Clone + Send + 'static,
     {
         let cradles: Vec<_> = self.shards().map(|_| Arc::new(Cradle::new())).collect();
-        let starting: Vec<_> = self
+        let mut starting: FuturesUnordered<_> = self
             .shards()
             .zip(&cradles)
             .map(|(shard, cradle)| {
                 let (make, cradle) = (make.clone(), cradle.clone());
-                self.spawn_in(shard, move || async move {
-                    let newborn = bear(move || make(shard), |_| Ok(())).await?;
-                    cradle.born(newborn.id());
-                    Ok(newborn)
-                })
+                let starting = self.spawn_in(shard, move || {
+                    bear(
+                        move || make(shard),
+                        move |mailbox| {
+                            cradle.born(mailbox.id());
+                            Ok(())
+                        },
+                    )
+                });
+                async move { (shard, starting.await) }
             })
             .collect();
         let mut cradles = Cradles(cradles);
         async move {
             let mut instances = Vec::with_capacity(starting.len());
-            let mut failure = None;
-            for starting in starting {
-                match starting.await {
-                    Ok(addr) => instances.push(addr.id()),
+            let mut failures = Vec::new();
+            while let Some((shard, started)) = starting.next().await {
+                match started {
+                    Ok(addr) => instances.push((shard, addr.id())),
                     Err(error) => {
-                        failure.get_or_insert(error);
+                        // A start hook that waits would keep the error from being told.
+                        cradles.give_up();
+                        failures.push((shard, error));
                     }
                 }
             }
-            let Some(failure) = failure else {
+            if failures.is_empty() {
                 cradles.0.clear();
-                let instances = instances.into_iter();
-                return Ok(Sharded::new(
-                    instances
-                        .map(|id| Addr::from_port(Remote::new(id)))
-                        .collect(),
-                ));
-            };
-            drop(cradles);
-            for id in instances {
+                instances.sort_unstable_by_key(|(shard, _)| *shard);
+                let addrs = instances.into_iter();
+                let addrs = addrs.map(|(_, id)| Addr::from_port(Remote::new(id)));
+                return Ok(Sharded::new(addrs.collect()));
+            }
+            for (_, id) in instances {
                 Addr::stopped(Addr::<A>::from_port(Remote::new(id))).await;
             }
-            Err(failure)
+            // Those that were given up failed after the one that was not.
+            Err(failures.swap_remove(0).1)
         }
     }
 }
@@ -122,10 +128,16 @@ impl<A: Actor> Cradle<A> {
 /// All cradles of an act that is not done; dropped before, it is undone.
 struct Cradles<A: Actor>(Vec<Arc<Cradle<A>>>);
 
-impl<A: Actor> Drop for Cradles<A> {
-    fn drop(&mut self) {
-        for cradle in &self.0 {
+impl<A: Actor> Cradles<A> {
+    fn give_up(&mut self) {
+        for cradle in self.0.drain(..) {
             cradle.give_up();
         }
+    }
+}
+
+impl<A: Actor> Drop for Cradles<A> {
+    fn drop(&mut self) {
+        self.give_up();
     }
 }

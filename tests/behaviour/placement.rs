@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 use futures_channel::oneshot;
 use futures_util::future::join_all;
@@ -10,7 +11,8 @@ use greenroom::prelude::*;
 use greenroom::runtime::yield_now;
 use greenroom::{Pool, ShardId};
 use greenroom_tests::{
-    Homely, PATIENCE, block_shard, bounded_wait, counts, hear, last_shard, on_shards, poll_once,
+    Homely, PATIENCE, block_shard, bounded, bounded_wait, counts, hear, last_shard, on_shards,
+    poll_once,
 };
 
 const ALL: &[usize] = &[1, 2, 4];
@@ -57,6 +59,32 @@ fn a_start_on_all_shards_that_fails_on_one_leaves_none() {
             let at_home: Vec<_> = drops.try_iter().collect();
             assert_eq!(at_home, vec![true; system.shard_count()]);
             assert_eq!(counts(system).actors, 0);
+        }
+    });
+}
+
+#[test]
+fn a_start_that_fails_on_one_shard_is_told_though_it_never_ends_on_another() {
+    bounded("the grace", || {
+        let system = System::builder()
+            .shards(2)
+            .pin(false)
+            .stop_grace(Duration::from_millis(20))
+            .start()
+            .unwrap();
+        for failing in system.shards() {
+            let (dropped, drops) = mpsc::channel();
+            let (_shut, gate) = oneshot::channel();
+            let gate = Arc::new(Mutex::new(Some(gate)));
+            let starting = system.spawn_sharded(move |shard| Part {
+                refuses: shard == failing,
+                gate: gate.lock().unwrap().take_if(|_| shard != failing),
+                _alive: Homely::new(dropped.clone()),
+            });
+            let error = system.block_on(starting).unwrap_err();
+            assert!(error.to_string().contains("one is missing"), "{error}");
+            assert_eq!(drops.try_iter().collect::<Vec<_>>(), [true, true]);
+            assert_eq!(counts(&system).actors, 0);
         }
     });
 }

@@ -40,10 +40,6 @@ impl<A: Actor> Newborn<A> {
         }
     }
 
-    pub(crate) fn id(&self) -> ResidentId<Mailbox<A>> {
-        self.id.expect("it is there until it has grown up")
-    }
-
     /// Somebody knows it.
     pub(crate) fn grown_up(mut self) -> ResidentId<Mailbox<A>> {
         self.id.take().expect("taken once")
