@@ -19,6 +19,7 @@ use crate::actor::Actor;
 use crate::address::{Here, Local};
 use crate::call::{Call, Method, ReplyMode};
 use crate::context::Ctx;
+use crate::errand::caught;
 use crate::life::contain;
 use crate::system::Handle;
 
@@ -322,6 +323,8 @@ impl<T: Clone + Send + 'static> Topic<T> {
     ///
     /// The value is in the queues before; the future is done when it lies within the bound of each, or was taken.
     ///
+    /// An actor that has subscribed to the topic does not await this in a handler: what it waits for is taken when the handler has ended.
+    ///
     /// # Cancel safety
     /// Dropped before it is done, the value may have been sent to some shards and not to others.
     pub fn publish_when_room(&self, value: T) -> PublishWhenRoom<T> {
@@ -430,7 +433,7 @@ impl<A: Actor> Ctx<A> {
     /// the first.
     ///
     /// # Panics
-    /// If no value is to wait.
+    /// If no value is to wait. A panic in `call` ends the actor, like one in a handler.
     pub fn subscribe<T, F, M, B, Args>(&self, topic: &Topic<T>, bound: usize, call: F)
     where
         T: Clone + Send + 'static,
@@ -443,16 +446,16 @@ impl<A: Actor> Ctx<A> {
         let mut subscription = topic.subscribe(bound);
         let number = subscription.number();
         let me = self.local();
-        let pump = greenroom_runtime::spawn(async move {
-            loop {
-                let news = subscription.next().await;
-                if call(me, news).tell().await.is_err() {
-                    // The actor takes no more.
-                    return;
-                }
-            }
+        let pump = caught(async move {
+            // Until the actor takes no more.
+            while call(me, subscription.next().await).tell().await.is_ok() {}
         });
         let me = me.id();
+        let pump = greenroom_runtime::spawn(async move {
+            if let Err(report) = pump.await {
+                me.visit(|mailbox| mailbox.fail_beside(report));
+            }
+        });
         let belonging = me.visit(|mailbox| mailbox.own(Box::new(Pump(pump))).ok());
         if let Some(belonging) = belonging.flatten() {
             topic.hall().visit(|hall| {

@@ -35,3 +35,4 @@ pub use self::handle::Errand;
 pub(crate) use self::store::{Brought, Errands};
 pub use self::stream::{Compose, Composed, Forward};
 pub use self::timer::{After, Every};
+pub(crate) use self::work::caught;

@@ -185,7 +185,7 @@ pub(super) async fn bring<A: Actor>(
 }
 
 /// The end of a future, which is dropped then: a panic in it is an error.
-async fn caught(future: impl Future<Output = ()>) -> Result<(), fate::PanicReport> {
+pub(crate) async fn caught(future: impl Future<Output = ()>) -> Result<(), fate::PanicReport> {
     let mut future = pin!(future);
     poll_fn(
         |cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
