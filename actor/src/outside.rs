@@ -2,6 +2,8 @@
 //!
 //! It does so for all of them at once, with one alarm, and notices those that were answered when it looks. Their number
 //! is at most twice that of the asks that wait, and a thousand more.
+//!
+//! Whoever is told something is woken on the actor's shard, by a waker that is anybody's: a panic in it is contained.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -18,6 +20,7 @@ use crate::address::{Job, Refused};
 use crate::call::Allowance;
 use crate::error::Timeout;
 use crate::fate::Fate;
+use crate::life::contain;
 
 /// Who hears about a message that took the long way.
 #[derive(Debug)]
@@ -108,7 +111,7 @@ impl Sender {
         }
         if let Outside::Asking(asker, _) = std::mem::replace(&mut self.sent, Outside::Done) {
             // It may have given up just now.
-            let _unheard = asker.send(allowance.passed(false));
+            contain(|| drop(asker.send(allowance.passed(false))));
         }
         true
     }
@@ -118,7 +121,7 @@ impl Sender {
         match std::mem::replace(&mut self.sent, Outside::Done) {
             Outside::Waiting(sender) => {
                 // The sender may have given up just now.
-                let _unheard: Result<(), _> = sender.send(outcome);
+                contain(|| drop(sender.send(outcome)));
             }
             Outside::Asking(asker, _) => {
                 // One whose message was refused hears it from the drop of its reply.
@@ -223,7 +226,7 @@ impl Watch {
             }
             if ask.at <= now {
                 // It may have its answer just now.
-                let _unheard = ask.asker.send(ask.allowance.passed(true));
+                contain(|| drop(ask.asker.send(ask.allowance.passed(true))));
             } else {
                 waiting.push(ask);
             }

@@ -7,7 +7,8 @@ use futures_channel::oneshot;
 use greenroom::HandlerRan;
 use greenroom::prelude::*;
 use greenroom::runtime::yield_now;
-use greenroom_tests::{Ledger, counts, last_shard, ledger, on_shards, poll_once};
+use greenroom::{ExitReason, News, Topic};
+use greenroom_tests::{Ledger, counts, hear, last_shard, ledger, on_shards, poll_once};
 
 /// Panics when it is dropped.
 #[derive(Debug)]
@@ -316,5 +317,74 @@ fn a_task_that_panics_leaves_the_actors_of_its_shard_alone() {
         assert!(error.is_panic());
         greenroom_tests::hear(&sees);
         assert_eq!(system.block_on(ledger.note(0, 1).into_future()).unwrap(), 1);
+    });
+}
+
+/// Panics when it is woken.
+struct Grenade;
+
+impl std::task::Wake for Grenade {
+    fn wake(self: std::sync::Arc<Self>) {
+        panic!("pulled");
+    }
+}
+
+#[test]
+fn an_askers_waker_that_panics_does_not_end_the_actor_that_answers() {
+    on_shards(&[1, 2], |system| {
+        let ledger = ledger::<8>(system, last_shard(system));
+        let (entered, has_entered) = mpsc::channel();
+        let (release, until) = mpsc::channel();
+        system
+            .block_on(ledger.block(entered, until).tell())
+            .unwrap();
+        hear(&has_entered);
+        let waker = std::sync::Arc::new(Grenade).into();
+        let mut asks: Vec<_> = (0..3)
+            .map(|_| Box::pin(ledger.seen().into_future()))
+            .collect();
+        for ask in &mut asks {
+            let polled = ask
+                .as_mut()
+                .poll(&mut std::task::Context::from_waker(&waker));
+            assert!(polled.is_pending());
+        }
+        release.send(()).unwrap();
+        for ask in asks {
+            assert!(system.block_on(ask).is_ok());
+        }
+        assert_eq!(counts(system).panics, 0);
+    });
+}
+
+/// Hears numbers.
+struct Listener;
+
+#[actor]
+impl Listener {
+    pub(crate) fn listen(&mut self, topic: Topic<u32>, ctx: &mut Ctx<Self>) {
+        ctx.subscribe(&topic, 4, |me, news| {
+            assert_ne!(news, News::Value(13), "an unlucky number");
+            me.hear(news)
+        });
+    }
+
+    pub(crate) fn hear(&mut self, _: News<u32>) {}
+}
+
+#[test]
+fn a_subscription_whose_call_panics_ends_its_actor() {
+    on_shards(&[1, 2], |system| {
+        let topic: Topic<u32> = Topic::new(system.handle());
+        let listener = system.spawn_on(last_shard(system), || Listener);
+        let listener = system.block_on(listener).unwrap();
+        let listening = listener.listen(topic.clone()).into_future();
+        system.block_on(listening).unwrap();
+        let down = Addr::watch(listener);
+        topic.publish(12);
+        topic.publish(13);
+        let reason = system.block_on(down).reason;
+        assert!(matches!(reason, ExitReason::Panicked(_)), "{reason}");
+        assert!(reason.panic().unwrap().text().contains("unlucky"));
     });
 }

@@ -42,7 +42,7 @@ use self::table::ON_THE_STACK;
 pub(crate) use self::table::Replies;
 use super::record::Record;
 use crate::shard::{Shard, ShardId, ShardNumber, context, registry};
-use crate::task::Origin;
+use crate::task::{Origin, contain};
 
 /// Why a slot has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,8 +224,8 @@ impl<T: 'static> ReplyKey<T> {
     #[cold]
     fn send_outside(self, value: T) {
         if let Some(sender) = self.way.into_sender() {
-            // The asker is gone: nobody wants the value.
-            drop(sender.send(value));
+            // Wakes the asker, whose waker is anybody's and no affair of whoever answers. If it is gone nobody wants the value.
+            contain(|| drop(sender.send(value)));
         }
     }
 }
