@@ -65,6 +65,13 @@ impl Allowed {
     }
 }
 
+/// Tells whoever waits, and may be gone.
+fn tell<T>(waits: oneshot::Sender<T>, what: T) {
+    contain(|| {
+        let _unheard: Result<(), T> = waits.send(what);
+    });
+}
+
 /// Whoever sent a message the long way, seen from the actor's shard.
 pub(crate) struct Sender {
     sent: Outside,
@@ -111,7 +118,7 @@ impl Sender {
         }
         if let Outside::Asking(asker, _) = std::mem::replace(&mut self.sent, Outside::Done) {
             // It may have given up just now.
-            contain(|| drop(asker.send(allowance.passed(false))));
+            tell(asker, allowance.passed(false));
         }
         true
     }
@@ -121,7 +128,7 @@ impl Sender {
         match std::mem::replace(&mut self.sent, Outside::Done) {
             Outside::Waiting(sender) => {
                 // The sender may have given up just now.
-                contain(|| drop(sender.send(outcome)));
+                tell(sender, outcome);
             }
             Outside::Asking(asker, _) => {
                 // One whose message was refused hears it from the drop of its reply.
@@ -226,7 +233,7 @@ impl Watch {
             }
             if ask.at <= now {
                 // It may have its answer just now.
-                contain(|| drop(ask.asker.send(ask.allowance.passed(true))));
+                tell(ask.asker, ask.allowance.passed(true));
             } else {
                 waiting.push(ask);
             }

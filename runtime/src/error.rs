@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use crate::builder::{GATHER_MAX, STACK_BYTES};
+use crate::builder::GATHER_MAX;
 use crate::ring::{BackendError, VARIABLE};
 use crate::shard::ShardId;
 
@@ -119,20 +119,8 @@ impl fmt::Display for StartError {
                     "{asked} shards were asked for, but a process can have 1024 at a time; ask for fewer"
                 )
             }
-            StartErrorKind::ThreadName { asked } => {
-                write!(
-                    f,
-                    "threads cannot be called {asked:?}: a name has no zero in it"
-                )
-            }
-            StartErrorKind::StackBytes { asked } => {
-                write!(
-                    f,
-                    "a stack of {asked} bytes was asked for; it must be from {} to {}",
-                    STACK_BYTES.start(),
-                    STACK_BYTES.end()
-                )
-            }
+            StartErrorKind::ThreadName { asked } => out_of_range::thread_name(f, asked),
+            StartErrorKind::StackBytes { asked } => out_of_range::stack_bytes(f, *asked),
             StartErrorKind::LinkBytes { asked } => {
                 write!(
                     f,
@@ -185,6 +173,28 @@ impl fmt::Display for StartError {
             }
             StartErrorKind::Panicked(text) => write!(f, "it panicked: {text}"),
         }
+    }
+}
+
+/// What is said of values that a builder does not take.
+mod out_of_range {
+    use std::fmt;
+
+    use crate::builder::STACK_BYTES;
+
+    pub(super) fn thread_name(f: &mut fmt::Formatter<'_>, asked: &str) -> fmt::Result {
+        write!(
+            f,
+            "threads cannot be called {asked:?}: a name has no zero in it"
+        )
+    }
+
+    pub(super) fn stack_bytes(f: &mut fmt::Formatter<'_>, asked: usize) -> fmt::Result {
+        let (least, most) = (STACK_BYTES.start(), STACK_BYTES.end());
+        write!(
+            f,
+            "a stack of {asked} bytes was asked for; it must be from {least} to {most}"
+        )
     }
 }
 

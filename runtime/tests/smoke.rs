@@ -385,13 +385,11 @@ fn a_thread_without_timers_is_told_where_they_are() {
         *payload.downcast::<String>().unwrap()
     }
     let limit = Duration::from_millis(1);
-    let calls: [(&str, fn(Duration)); 3] = [
-        ("`sleep`", |limit| drop(sleep(limit))),
-        ("`timeout`", |limit| drop(timeout(limit, async {}))),
-        ("`interval`", |limit| drop(interval(limit))),
-    ];
-    for (name, call) in calls {
-        let text = said(move || call(limit));
+    for (name, text) in [
+        ("`sleep`", said(move || drop(sleep(limit)))),
+        ("`timeout`", said(move || drop(timeout(limit, async {})))),
+        ("`interval`", said(move || drop(interval(limit)))),
+    ] {
         assert!(
             text.starts_with(name) && text.contains("`run_on`"),
             "{text}"

@@ -361,7 +361,7 @@ impl Hesitant {
     #[on(started)]
     async fn started(&mut self) {
         self.begun.send("started").unwrap();
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     pub(crate) fn nothing(&self) {}

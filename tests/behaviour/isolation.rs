@@ -315,7 +315,7 @@ fn a_task_that_panics_leaves_the_actors_of_its_shard_alone() {
         });
         let error: greenroom::runtime::JoinError = system.block_on(task).unwrap_err();
         assert!(error.is_panic());
-        greenroom_tests::hear(&sees);
+        hear(&sees);
         assert_eq!(system.block_on(ledger.note(0, 1).into_future()).unwrap(), 1);
     });
 }

@@ -225,7 +225,7 @@ fn a_file_is_not_copied_onto_itself_by_whatever_name() {
         fs::hard_link(path("file"), path("name")).await.unwrap();
         for to in ["file", "link", "name"] {
             let error = fs::copy(path("file"), path(to)).await.unwrap_err();
-            assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
             assert!(error.to_string().contains("the same file"), "{error}");
             assert_eq!(fs::read(path("file")).await.unwrap(), b"contents");
         }
