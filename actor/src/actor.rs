@@ -56,17 +56,13 @@ pub trait Actor: Sized + 'static {
     #[doc(hidden)]
     const HEARS_ERRORS: bool = false;
 
-    /// The method of a message. A thin pointer: each actor that waits keeps one.
+    /// What a message carries besides its arguments.
     #[doc(hidden)]
-    fn method(message: &Self::LocalMsg) -> &'static &'static str;
-
-    /// The reply that a message carries.
-    #[doc(hidden)]
-    fn reply_of(message: &Self::LocalMsg) -> Carried<'_>;
+    fn carried(message: &Self::LocalMsg) -> Carried<'_>;
 
     /// The same of a message that may come from other shards.
     #[doc(hidden)]
-    fn shared_method(message: &Self::Msg) -> &'static &'static str;
+    fn shared_carried(message: &Self::Msg) -> Carried<'_>;
 
     /// Handles a message whose handler is synchronous, or gives it back.
     #[doc(hidden)]

@@ -233,9 +233,19 @@ pub(crate) mod sealed {
     label = "`#[message(local)]` needs a same-shard `Local<_>` handle",
     note = "`Addr::local(addr)` returns one when the actor lives on the current shard"
 )]
-pub trait SameShard: Way<Env = <<Self as Way>::Actor as Actor>::LocalMsg> {}
+pub trait SameShard<W = Self>: Way {
+    /// The way itself, as `W`. The method of a local message is generic over `W`, so that on a way of another kind its call
+    /// has no type: what is done with that call is no second error.
+    #[doc(hidden)]
+    fn itself(self) -> W;
+}
 
-impl<A: Actor> SameShard for Here<A> {}
+impl<A: Actor> SameShard for Here<A> {
+    #[inline]
+    fn itself(self) -> Self {
+        self
+    }
+}
 
 /// A generated client, seen from the framework.
 pub trait FromPort<P>: Copy {

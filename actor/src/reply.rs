@@ -134,13 +134,25 @@ impl<R> Drop for Reply<R> {
     }
 }
 
-/// A message's reply, where it lies.
+/// What a message carries besides its arguments, where it lies.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
-pub struct Carried<'a> {
-    pub reply: &'a dyn AnyReply,
-    /// The handler may give it away.
-    pub is_deferred: bool,
+pub struct Carried<'a>(
+    pub &'a dyn AnyReply,
+    /// Its method's name. A thin pointer: each actor that waits keeps one.
+    pub &'static &'static str,
+    /// The handler may give the reply away.
+    pub bool,
+);
+
+impl<'a> Carried<'a> {
+    pub(crate) fn reply(self) -> &'a dyn AnyReply {
+        self.0
+    }
+
+    pub(crate) fn method(self) -> &'static &'static str {
+        self.1
+    }
 }
 
 impl fmt::Debug for Carried<'_> {

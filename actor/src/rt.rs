@@ -1,5 +1,7 @@
 //! Everything generated code names. Not for people; it changes with the macros.
 
+use std::marker::PhantomData;
+
 use greenroom_runtime::mesh::{self, AskNote};
 
 pub use ::core;
@@ -11,7 +13,7 @@ pub use crate::address::{FromPort, Port, Refused, SameShard};
 pub use crate::bulk::{
     Replies, SharedAnswer, answer_all, answer_all_flat, gather, gather_answered,
 };
-pub use crate::call::{Answers, Call, Flat, IsResult, Method, Plain, ReplyMode, Urgent};
+pub use crate::call::{Answers, Call, Flat, IsResult, Message, Method, Plain, ReplyMode, Urgent};
 pub use crate::context::Ctx;
 pub use crate::errand::Every;
 pub use crate::error::StartFailure;
@@ -53,13 +55,15 @@ mod given {
 
 /// Stands in the type of a call that is never made: its message broke a rule, which was reported.
 #[derive(Debug)]
-pub enum Unmade {}
+pub struct Unmade<K>(PhantomData<fn() -> K>);
 
-impl<W: Way, M: ReplyMode, A> Method<W, M, A> for Unmade {
+impl<M: ReplyMode, A, K> Message<M, A> for Unmade<K> {
+    type Of = K;
+
     const NAME: &'static str = "";
     const ANSWERS_AT_ONCE: bool = false;
 
-    fn build(_: A, _: Reply<M::Reply>) -> W::Env {
+    fn build(_: A, _: Reply<M::Reply>) -> K {
         unreachable!("what broke a rule does not compile")
     }
 }
@@ -84,6 +88,9 @@ impl<T> Cross<T> {
         self.0.get()
     }
 }
+
+/// The reply of a message, proved to be `Send` in the same way.
+pub type CrossReply<R> = Cross<Reply<R>>;
 
 impl<R> Cross<Reply<R>> {
     /// Wraps a reply, which is `Send` if its value is.
@@ -184,26 +191,28 @@ fn told_error<A: Actor, R: IsResult>(
 pub struct Show<'a, R>(pub &'a R);
 
 /// Shows an error that implements `Display`.
-pub trait ShowDisplay {
-    /// The text.
-    fn show(&self) -> Option<String>;
+pub trait ShowDisplay<R> {
+    /// What makes the text.
+    fn shower(&self) -> fn(&R) -> Option<String>;
 }
 
-impl<T, E: std::fmt::Display> ShowDisplay for &Show<'_, Result<T, E>> {
-    fn show(&self) -> Option<String> {
-        self.0.as_ref().err().map(ToString::to_string)
+impl<T, E: std::fmt::Display> ShowDisplay<Result<T, E>> for &Show<'_, Result<T, E>> {
+    #[inline]
+    fn shower(&self) -> fn(&Result<T, E>) -> Option<String> {
+        |returned| returned.as_ref().err().map(ToString::to_string)
     }
 }
 
 /// Shows nothing of anything else.
-pub trait ShowNothing {
-    /// No text.
-    fn show(&self) -> Option<String>;
+pub trait ShowNothing<R> {
+    /// What makes no text.
+    fn shower(&self) -> fn(&R) -> Option<String>;
 }
 
-impl<R> ShowNothing for Show<'_, R> {
-    fn show(&self) -> Option<String> {
-        None
+impl<R> ShowNothing<R> for Show<'_, R> {
+    #[inline]
+    fn shower(&self) -> fn(&R) -> Option<String> {
+        |_| None
     }
 }
 

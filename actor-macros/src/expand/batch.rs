@@ -7,7 +7,7 @@ use proc_macro2::{Literal, TokenStream};
 use quote::quote_spanned;
 use syn::Ident;
 
-use super::dispatch::{call, name_of, show, unwrapped};
+use super::dispatch::{call, name_of, shower, unwrapped};
 use crate::hygiene;
 use crate::model::{Batching, Message};
 
@@ -58,18 +58,23 @@ pub(super) fn handled(
         return quote_spanned!(hygiene::generated()=> let batch = #gathered; #call;);
     }
     let (function, values) = if answer.is_flat {
-        let (name, show) = (name_of(message), show());
-        let values = quote_spanned!(hygiene::generated()=> replies, answer, ctx, #name, #show);
+        let name = name_of(message);
+        let values = quote_spanned!(hygiene::generated()=> replies, answer, ctx, #name, show);
         ("answer_all_flat", values)
     } else {
         let values = quote_spanned!(hygiene::generated()=> replies, answer);
         ("answer_all", values)
     };
+    let show = answer.is_flat.then(|| {
+        let shower = shower();
+        quote_spanned!(hygiene::generated()=> let show = #shower;)
+    });
     let place = answer.place;
     let answered = place.call(place.runtime_path(&[function]), values);
     quote_spanned! {hygiene::generated()=>
         let (batch, replies) = #gathered;
         let answer = #call;
+        #show
         #answered;
     }
 }

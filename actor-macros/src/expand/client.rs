@@ -8,7 +8,7 @@ use quote::{ToTokens, format_ident, quote_spanned};
 use syn::Ident;
 use syn::ext::IdentExt;
 
-use super::{Names, size};
+use super::{Names, enums, size};
 use crate::attrs;
 use crate::hygiene::{self, Place};
 use crate::model::{ActorDef, Answer, Argument, Message, RefusedMessage};
@@ -19,8 +19,14 @@ pub(super) fn expand(actor: &ActorDef, names: &Names) -> TokenStream {
     let ty = &actor.ty;
     let parameters = actor.generics.params.iter();
     let bounds = &actor.generics.where_clause;
-    let calls = actor.messages.iter().map(|message| call(message, actor));
-    let refused = actor.refused.iter().map(refused_call);
+    let calls = actor
+        .messages
+        .iter()
+        .map(|message| call(message, actor, names));
+    let refused = actor
+        .refused
+        .iter()
+        .map(|message| refused_call(message, actor, names));
     let methods = actor
         .messages
         .iter()
@@ -66,10 +72,10 @@ fn handle(client: &Ident) -> TokenStream {
     }
 }
 
-fn call(message: &Message, actor: &ActorDef) -> TokenStream {
+fn call(message: &Message, actor: &ActorDef, names: &Names) -> TokenStream {
     let Message { vis, name, .. } = message;
     let attrs = attrs::for_the_call(&message.attrs);
-    let parameters = Parameters::of(message, actor);
+    let parameters = Parameters::of(message, actor, names);
     let Parameters {
         generics,
         bounds,
@@ -80,12 +86,22 @@ fn call(message: &Message, actor: &ActorDef) -> TokenStream {
     let mode = mode(&message.answer);
     let tuple = argument_types(message);
     let marker = marker(message);
-    let types_of_call = quote_spanned!(blamed=> <#mode, #tuple, #marker>);
-    let returned = quote_spanned!(blamed=> <__P as __rt::Way>::Call #types_of_call);
+    let (_, arguments, _) = actor.generics.split_for_impl();
+    let types_of_call = quote_spanned!(blamed=> <#mode, #tuple, #marker #arguments>);
+    let returned = if message.is_local {
+        quote_spanned!(blamed=> <__L as __rt::Way>::Call #types_of_call)
+    } else {
+        quote_spanned!(blamed=> <__P as __rt::Way>::Call #types_of_call)
+    };
     let place = message.answer.place;
-    let parts = quote_spanned!(hygiene::generated()=> self.0, (#(#values,)*));
+    let way = if message.is_local {
+        quote_spanned!(hygiene::generated()=> __rt::SameShard::itself(self.0))
+    } else {
+        quote_spanned!(hygiene::generated()=> self.0)
+    };
+    let parts = quote_spanned!(hygiene::generated()=> #way, (#(#values,)*));
     let mut function = place.runtime_path(&["Way", "call"]);
-    function.extend(quote_spanned!(blamed=> :: #types_of_call));
+    function.extend(quote_spanned!(blamed=> ::<_, _, #marker #arguments>));
     let made = place.call(function, parts);
     quote_spanned! {hygiene::generated()=>
         #attrs
@@ -106,7 +122,7 @@ struct Parameters {
 }
 
 impl Parameters {
-    fn of(message: &Message, actor: &ActorDef) -> Self {
+    fn of(message: &Message, actor: &ActorDef, names: &Names) -> Self {
         let mut generics = Vec::new();
         let mut bounds = Vec::new();
         let mut list = Vec::new();
@@ -133,13 +149,23 @@ impl Parameters {
                 values.push(name.to_token_stream());
             }
         }
-        if message.is_local {
-            bounds.push(quote_spanned!(hygiene::generated()=> __P: __rt::SameShard));
-        } else if actor.has_keys && message.key().is_none() {
-            bounds.push(quote_spanned!(hygiene::generated()=> __P: __rt::Aimed));
-        }
+        let way = if message.is_local {
+            generics.push(Ident::new("__L", hygiene::generated()));
+            bounds.push(quote_spanned!(hygiene::generated()=> __P: __rt::SameShard<__L>));
+            let (ty, local_message) = (&actor.ty, &names.local_message);
+            let (_, arguments, _) = actor.generics.split_for_impl();
+            bounds.push(quote_spanned! {hygiene::generated()=>
+                __L: __rt::Way<Actor = #ty, Env = #local_message #arguments>
+            });
+            quote_spanned!(hygiene::generated()=> __L)
+        } else {
+            if actor.has_keys && message.key().is_none() {
+                bounds.push(quote_spanned!(hygiene::generated()=> __P: __rt::Aimed));
+            }
+            quote_spanned!(hygiene::generated()=> __P)
+        };
         let tuple = argument_types(message);
-        bounds.push(quote_spanned!(hygiene::generated()=> #tuple: __rt::Suits<__P>));
+        bounds.push(quote_spanned!(hygiene::generated()=> #tuple: __rt::Suits<#way>));
         Self {
             generics: (!generics.is_empty())
                 .then(|| quote_spanned!(hygiene::generated()=> <#(#generics),*>)),
@@ -180,14 +206,13 @@ fn method(message: &Message, actor: &ActorDef, names: &Names) -> TokenStream {
     let is_later = message.is_async || message.batch.is_some();
     let answers_later = (is_later || message.answer.is_deferred)
         .then(|| quote_spanned!(hygiene::generated()=> const ANSWERS_AT_ONCE: __rt::bool = false;));
-    let ty = &actor.ty;
-    let parameters = actor.generics.params.iter();
-    let bounds = &actor.generics.where_clause;
-    let port = if message.is_local {
-        quote_spanned!(hygiene::generated()=> __rt::SameShard<Actor = #ty>)
+    let (parameters, arguments_of_actor, bounds) = actor.generics.split_for_impl();
+    let owner = if message.is_local {
+        &names.local_message
     } else {
-        quote_spanned!(hygiene::generated()=> __rt::Way<Actor = #ty>)
+        &names.message
     };
+    let phantom = enums::phantom(actor);
     let mode = mode(&message.answer);
     let arguments = argument_types(message);
     let reply = &message.answer.ty;
@@ -201,14 +226,15 @@ fn method(message: &Message, actor: &ActorDef, names: &Names) -> TokenStream {
     });
     quote_spanned! {hygiene::generated()=>
         #cfg
-        pub enum #marker {}
+        pub enum #marker #parameters #bounds { #phantom }
         #cfg
-        impl<#(#parameters,)* __P: #port> __rt::Method<__P, #mode, #arguments> for #marker #bounds {
+        impl #parameters __rt::Message<#mode, #arguments> for #marker #arguments_of_actor #bounds {
+            type Of = #owner #arguments_of_actor;
             const NAME: &'static __rt::str = #name;
             #answers_later
             #lane
             #[inline]
-            fn build(args: #arguments, reply: __rt::Reply<#reply>) -> <__P as __rt::Way>::Env {
+            fn build(args: #arguments, reply: __rt::Reply<#reply>) -> Self::Of {
                 #size
                 #build
             }
@@ -264,7 +290,7 @@ fn build(message: &Message, names: &Names) -> TokenStream {
     let reply = proof("reply", reply, place);
     quote_spanned! {hygiene::generated()=>
         #wrapped
-        __rt::From::from(#shared::#name(#fields #reply))
+        #shared::#name(#fields #reply)
     }
 }
 
@@ -277,7 +303,7 @@ fn proof(constructor: &str, value: TokenStream, place: Place) -> TokenStream {
 /// It exists so that the rest of the program is still typed: one mistake gives one text, not one
 /// more at every place that calls the message. It takes anything, because what is wrong with the
 /// message may be the type of a parameter.
-fn refused_call(message: &RefusedMessage) -> TokenStream {
+fn refused_call(message: &RefusedMessage, actor: &ActorDef, names: &Names) -> TokenStream {
     let RefusedMessage { vis, name, .. } = message;
     let attrs = attrs::for_the_call(&message.attrs);
     let types: Vec<Ident> = (0..message.arguments)
@@ -285,7 +311,11 @@ fn refused_call(message: &RefusedMessage) -> TokenStream {
         .collect();
     let mode = mode(&message.answer);
     let blamed = hygiene::blamed_on(message.answer.place.first);
-    let returned = quote_spanned!(blamed=> <__P as __rt::Way>::Call<#mode, (), __rt::Unmade>);
+    let owner = &names.message;
+    let (_, arguments, _) = actor.generics.split_for_impl();
+    let returned = quote_spanned! {blamed=>
+        <__P as __rt::Way>::Call<#mode, (), __rt::Unmade<#owner #arguments>>
+    };
     quote_spanned! {hygiene::generated()=>
         #attrs
         #vis fn #name<#(#types),*>(&self, #(_: #types),*) -> #returned {

@@ -27,10 +27,7 @@ pub(super) fn expand(actor: &ActorDef, names: &Names) -> TokenStream {
         exclusive.partition(|message| message.is_async || message.batch.is_some());
     let now = now.into_iter().map(|message| arm(message, names));
     let later = later.into_iter().map(|message| arm(message, names));
-    let method = method(actor, names);
     quote_spanned! {hygiene::generated()=>
-        #method
-
         #[inline]
         fn dispatch_now(
             &mut self,
@@ -50,54 +47,6 @@ pub(super) fn expand(actor: &ActorDef, names: &Names) -> TokenStream {
                 msg => {
                     let _ = <Self as __rt::Actor>::dispatch_now(self, msg, ctx);
                 }
-            }
-        }
-    }
-}
-
-/// The names of messages' methods.
-fn method(actor: &ActorDef, names: &Names) -> TokenStream {
-    let Names {
-        message: shared,
-        local_message,
-        ..
-    } = names;
-    let named = |message: &Message, owner: &Ident| {
-        let cfg = attrs::for_every_part(&message.attrs);
-        let name = &message.name;
-        let text = name_of(message);
-        quote_spanned!(hygiene::generated()=> #cfg #owner::#name(..) => &#text,)
-    };
-    let (local, crossing): (Vec<&Message>, Vec<&Message>) =
-        actor.messages.iter().partition(|message| message.is_local);
-    let crossing = crossing.into_iter().map(|message| named(message, shared));
-    let of_any = if names.has_local() {
-        let local = local
-            .into_iter()
-            .map(|message| named(message, local_message));
-        quote_spanned! {hygiene::generated()=>
-            match msg {
-                #local_message::__Shared(msg) => <Self as __rt::Actor>::shared_method(msg),
-                #(#local)*
-                _ => &"",
-            }
-        }
-    } else {
-        quote_spanned!(hygiene::generated()=> <Self as __rt::Actor>::shared_method(msg))
-    };
-    quote_spanned! {hygiene::generated()=>
-        fn method(
-            msg: &Self::LocalMsg,
-        ) -> &'static &'static __rt::str {
-            #of_any
-        }
-
-        fn shared_method(
-            msg: &Self::Msg,
-        ) -> &'static &'static __rt::str {
-            match msg {
-                #(#crossing)*
-                _ => &"",
             }
         }
     }
@@ -192,9 +141,11 @@ fn answered(message: &Message, call: TokenStream) -> TokenStream {
     let reply = unwrapped(message, &generated);
     if answer.is_flat {
         let answer_flat = answer.place.runtime_path(&["answer_flat"]);
-        let (name, show) = (name_of(message), show());
+        let (name, shower) = (name_of(message), shower());
         quote_spanned! {hygiene::generated()=>
-            #answer_flat(#reply, #call, ctx, #name, #show)
+            let answer = #call;
+            let show = #shower;
+            #answer_flat(#reply, answer, ctx, #name, show)
         }
     } else {
         quote_spanned!(hygiene::generated()=> __rt::answer(#reply, #call))
@@ -206,12 +157,7 @@ pub(super) fn name_of(message: &Message) -> Literal {
     Literal::string(&message.name.unraw().to_string())
 }
 
-/// Shows the error of a returned `Result`, if it can be shown.
-pub(super) fn show() -> TokenStream {
-    quote_spanned! {hygiene::generated()=>
-        |returned| {
-            use __rt::{ShowDisplay as _, ShowNothing as _};
-            (&&__rt::Show(returned)).show()
-        }
-    }
+/// What shows the error of a returned `Result`, if it can be shown.
+pub(super) fn shower() -> TokenStream {
+    quote_spanned!(hygiene::generated()=> (&&__rt::Show(&answer)).shower())
 }

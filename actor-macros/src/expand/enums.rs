@@ -57,7 +57,7 @@ fn variant(message: &Message) -> TokenStream {
     } else {
         (
             quote_spanned!(hygiene::generated()=> #(__rt::Cross<#types>,)*),
-            quote_spanned!(hygiene::generated()=> __rt::Cross<__rt::Reply<#answer>>),
+            quote_spanned!(hygiene::generated()=> __rt::CrossReply<#answer>),
         )
     };
     if message.is_boxed {
@@ -67,8 +67,8 @@ fn variant(message: &Message) -> TokenStream {
     }
 }
 
-/// A variant that cannot exist and uses the type parameters that no message does.
-fn phantom(actor: &ActorDef) -> Option<TokenStream> {
+/// A variant that cannot exist and uses the type parameters that nothing else does.
+pub(super) fn phantom(actor: &ActorDef) -> Option<TokenStream> {
     let mut parameters = actor
         .generics
         .type_params()

@@ -8,7 +8,7 @@
 //! * `client.rs`: the calls, one method for each message;
 //! * `size.rs`: the limit on the size of a message;
 //! * `dispatch.rs`: from a variant to the handler;
-//! * `replies.rs`: from a variant to the reply in it;
+//! * `carried.rs`: from a variant to its method's name and the reply in it;
 //! * `batch.rs`: the same for messages that are handled several at once;
 //! * `concurrent.rs`: the same for messages that are handled side by side;
 //! * `hooks.rs`: from the events of an actor's life to its hooks;
@@ -17,12 +17,12 @@
 
 mod api;
 mod batch;
+mod carried;
 mod client;
 mod concurrent;
 mod dispatch;
 mod enums;
 mod hooks;
-mod replies;
 mod size;
 mod timers;
 
@@ -92,6 +92,9 @@ pub(crate) fn actor(actor: &ActorDef) -> TokenStream {
     let client = client::expand(actor, &names);
     let implementation = implementation(actor, &names);
     let krate = krate(actor);
+    let uses = actor.messages.iter().any(|message| message.answer.is_flat).then(|| {
+        quote_spanned!(hygiene::generated()=> use __rt::{ShowDisplay as _, ShowNothing as _};)
+    });
     let declared = api::declared(actor, &krate);
     let implemented = api::implemented(actor, &names);
     // Generated code repeats the user's names in other roles, at the user's places: a method is a
@@ -117,6 +120,7 @@ pub(crate) fn actor(actor: &ActorDef) -> TokenStream {
             #enums
             #size
             #client
+            #uses
             #implementation
             #implemented
         };
@@ -165,7 +169,7 @@ fn implementation(actor: &ActorDef, names: &Names) -> TokenStream {
         }
     });
     let dispatch = dispatch::expand(actor, names);
-    let replies = replies::expand(actor, names);
+    let carried = carried::expand(actor, names);
     let overlap = concurrent::overlap(actor);
     let concurrent = concurrent::implementation(actor, names);
     let hooks = hooks::expand(actor);
@@ -184,7 +188,7 @@ fn implementation(actor: &ActorDef, names: &Names) -> TokenStream {
             type Client<__P: __rt::Way<Actor = Self>> = #client<__P>;
             const NAME: &'static __rt::str = #name;
             #mailbox
-            #replies
+            #carried
             #overflow
             #dispatch
             #overlap

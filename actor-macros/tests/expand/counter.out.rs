@@ -36,11 +36,8 @@ impl Counter {
 const _: () = {
     use ::greenroom::__rt;
     pub enum __CounterMsg {
-        add(__rt::Cross<u64>, __rt::Cross<__rt::Reply<u64>>),
-        take(
-            __rt::Cross<u64>,
-            __rt::Cross<__rt::Reply<Result<u64, String>>>,
-        ),
+        add(__rt::Cross<u64>, __rt::CrossReply<u64>),
+        take(__rt::Cross<u64>, __rt::CrossReply<Result<u64, String>>),
     }
     pub enum __CounterLocalMsg {
         __Shared(__CounterMsg),
@@ -80,7 +77,7 @@ const _: () = {
         where
             (u64,): __rt::Suits<__P>,
         {
-            __rt::Way::call::<__rt::Plain<u64>, (u64,), __call_add>(self.0, (by,))
+            __rt::Way::call::<_, _, __call_add>(self.0, (by,))
         }
         pub fn take(
             &self,
@@ -89,56 +86,51 @@ const _: () = {
         where
             (u64,): __rt::Suits<__P>,
         {
-            __rt::Way::call::<__rt::Flat<Result<u64, String>>, (u64,), __call_take>(self.0, (by,))
+            __rt::Way::call::<_, _, __call_take>(self.0, (by,))
         }
-        pub fn tag(
+        pub fn tag<__L>(
             &self,
             tag: Rc<str>,
-        ) -> <__P as __rt::Way>::Call<__rt::Plain<usize>, (Rc<str>,), __call_tag>
+        ) -> <__L as __rt::Way>::Call<__rt::Plain<usize>, (Rc<str>,), __call_tag>
         where
-            __P: __rt::SameShard,
-            (Rc<str>,): __rt::Suits<__P>,
+            __P: __rt::SameShard<__L>,
+            __L: __rt::Way<Actor = Counter, Env = __CounterLocalMsg>,
+            (Rc<str>,): __rt::Suits<__L>,
         {
-            __rt::Way::call::<__rt::Plain<usize>, (Rc<str>,), __call_tag>(self.0, (tag,))
+            __rt::Way::call::<_, _, __call_tag>(__rt::SameShard::itself(self.0), (tag,))
         }
     }
     pub enum __call_add {}
-    impl<__P: __rt::Way<Actor = Counter>> __rt::Method<__P, __rt::Plain<u64>, (u64,)> for __call_add {
+    impl __rt::Message<__rt::Plain<u64>, (u64,)> for __call_add {
+        type Of = __CounterMsg;
         const NAME: &'static __rt::str = "add";
         #[inline]
-        fn build(args: (u64,), reply: __rt::Reply<u64>) -> <__P as __rt::Way>::Env {
-            __rt::From::from(__CounterMsg::add(
-                __rt::Cross::new(args.0),
-                __rt::Cross::reply(reply),
-            ))
+        fn build(args: (u64,), reply: __rt::Reply<u64>) -> Self::Of {
+            __CounterMsg::add(__rt::Cross::new(args.0), __rt::Cross::reply(reply))
         }
     }
     pub enum __call_take {}
-    impl<__P: __rt::Way<Actor = Counter>> __rt::Method<__P, __rt::Flat<Result<u64, String>>, (u64,)>
-        for __call_take
-    {
+    impl __rt::Message<__rt::Flat<Result<u64, String>>, (u64,)> for __call_take {
+        type Of = __CounterMsg;
         const NAME: &'static __rt::str = "take";
         const ANSWERS_AT_ONCE: __rt::bool = false;
         #[inline]
-        fn build(args: (u64,), reply: __rt::Reply<Result<u64, String>>) -> <__P as __rt::Way>::Env {
+        fn build(args: (u64,), reply: __rt::Reply<Result<u64, String>>) -> Self::Of {
             let reply = (reply,);
-            __rt::From::from(__CounterMsg::take(
-                __rt::Cross::new(args.0),
-                __rt::Cross::reply(reply.0),
-            ))
+            __CounterMsg::take(__rt::Cross::new(args.0), __rt::Cross::reply(reply.0))
         }
     }
     pub enum __call_tag {}
-    impl<__P: __rt::SameShard<Actor = Counter>> __rt::Method<__P, __rt::Plain<usize>, (Rc<str>,)>
-        for __call_tag
-    {
+    impl __rt::Message<__rt::Plain<usize>, (Rc<str>,)> for __call_tag {
+        type Of = __CounterLocalMsg;
         const NAME: &'static __rt::str = "tag";
         const ANSWERS_AT_ONCE: __rt::bool = false;
         #[inline]
-        fn build(args: (Rc<str>,), reply: __rt::Reply<usize>) -> <__P as __rt::Way>::Env {
+        fn build(args: (Rc<str>,), reply: __rt::Reply<usize>) -> Self::Of {
             __CounterLocalMsg::tag(args.0, reply)
         }
     }
+    use __rt::{ShowDisplay as _, ShowNothing as _};
     #[automatically_derived]
     impl __rt::Actor for Counter {
         type Msg = __CounterMsg;
@@ -146,35 +138,18 @@ const _: () = {
         type Client<__P: __rt::Way<Actor = Self>> = __CounterClient<__P>;
         const NAME: &'static __rt::str = "Counter";
         const MAILBOX: __rt::usize = 64;
-        fn reply_of(msg: &Self::LocalMsg) -> __rt::Carried<'_> {
+        fn carried(msg: &Self::LocalMsg) -> __rt::Carried<'_> {
             match msg {
-                __CounterLocalMsg::__Shared(__CounterMsg::add(.., reply)) => __rt::Carried {
-                    reply,
-                    is_deferred: false,
-                },
-                __CounterLocalMsg::__Shared(__CounterMsg::take(.., reply)) => __rt::Carried {
-                    reply,
-                    is_deferred: false,
-                },
-                __CounterLocalMsg::tag(.., reply) => __rt::Carried {
-                    reply,
-                    is_deferred: true,
-                },
+                __CounterLocalMsg::__Shared(msg) => <Self as __rt::Actor>::shared_carried(msg),
+                __CounterLocalMsg::tag(.., reply) => __rt::Carried(reply, &"tag", true),
                 _ => __rt::core::unreachable!(),
             }
         }
-        fn method(msg: &Self::LocalMsg) -> &'static &'static __rt::str {
+        fn shared_carried(msg: &Self::Msg) -> __rt::Carried<'_> {
             match msg {
-                __CounterLocalMsg::__Shared(msg) => <Self as __rt::Actor>::shared_method(msg),
-                __CounterLocalMsg::tag(..) => &"tag",
-                _ => &"",
-            }
-        }
-        fn shared_method(msg: &Self::Msg) -> &'static &'static __rt::str {
-            match msg {
-                __CounterMsg::add(..) => &"add",
-                __CounterMsg::take(..) => &"take",
-                _ => &"",
+                __CounterMsg::add(.., reply) => __rt::Carried(reply, &"add", false),
+                __CounterMsg::take(.., reply) => __rt::Carried(reply, &"take", false),
+                _ => __rt::core::unreachable!(),
             }
         }
         #[inline]
@@ -197,16 +172,9 @@ const _: () = {
         async fn dispatch(&mut self, msg: Self::LocalMsg, ctx: &mut __rt::Ctx<Self>) {
             match msg {
                 __CounterLocalMsg::__Shared(__CounterMsg::take(a0, reply)) => {
-                    __rt::answer_flat(
-                        reply.get(),
-                        Self::take(self, a0.get(), __rt::ctx_is::<Self>(ctx)).await,
-                        ctx,
-                        "take",
-                        |returned| {
-                            use __rt::{ShowDisplay as _, ShowNothing as _};
-                            (&&__rt::Show(returned)).show()
-                        },
-                    );
+                    let answer = Self::take(self, a0.get(), __rt::ctx_is::<Self>(ctx)).await;
+                    let show = (&&__rt::Show(&answer)).shower();
+                    __rt::answer_flat(reply.get(), answer, ctx, "take", show);
                 }
                 msg => {
                     let _ = <Self as __rt::Actor>::dispatch_now(self, msg, ctx);

@@ -36,7 +36,7 @@ const _: () = {
         #[cfg(feature = "array")]
         fill(
             __rt::Cross<([K; N], [u8; <Cache<K, N>>::EXTRA])>,
-            __rt::Cross<__rt::Reply<Cache<K, N>>>,
+            __rt::CrossReply<Cache<K, N>>,
         ),
         __Phantom(
             __rt::core::convert::Infallible,
@@ -76,38 +76,41 @@ const _: () = {
         ) -> <__P as __rt::Way>::Call<
             __rt::Plain<Cache<K, N>>,
             (([K; N], [u8; <Cache<K, N>>::EXTRA]),),
-            __call_fill,
+            __call_fill<K, N>,
         >
         where
             (([K; N], [u8; <Cache<K, N>>::EXTRA]),): __rt::Suits<__P>,
         {
-            __rt::Way::call::<
-                __rt::Plain<Cache<K, N>>,
-                (([K; N], [u8; <Cache<K, N>>::EXTRA]),),
-                __call_fill,
-            >(self.0, (arg0,))
+            __rt::Way::call::<_, _, __call_fill<K, N>>(self.0, (arg0,))
         }
     }
     #[cfg(feature = "array")]
-    pub enum __call_fill {}
-    #[cfg(feature = "array")]
-    impl<K: Send, const N: usize, __P: __rt::Way<Actor = Cache<K, N>>>
-        __rt::Method<__P, __rt::Plain<Cache<K, N>>, (([K; N], [u8; <Cache<K, N>>::EXTRA]),)>
-        for __call_fill
+    pub enum __call_fill<K: Send, const N: usize>
     where
         K: PartialEq<Cache<K, N>>,
         K: 'static,
     {
+        __Phantom(
+            __rt::core::convert::Infallible,
+            __rt::core::marker::PhantomData<(fn() -> *const K,)>,
+        ),
+    }
+    #[cfg(feature = "array")]
+    impl<K: Send, const N: usize>
+        __rt::Message<__rt::Plain<Cache<K, N>>, (([K; N], [u8; <Cache<K, N>>::EXTRA]),)>
+        for __call_fill<K, N>
+    where
+        K: PartialEq<Cache<K, N>>,
+        K: 'static,
+    {
+        type Of = __CacheMsg<K, N>;
         const NAME: &'static __rt::str = "fill";
         #[inline]
         fn build(
             args: (([K; N], [u8; <Cache<K, N>>::EXTRA]),),
             reply: __rt::Reply<Cache<K, N>>,
-        ) -> <__P as __rt::Way>::Env {
-            __rt::From::from(__CacheMsg::fill(
-                __rt::Cross::new(args.0),
-                __rt::Cross::reply(reply),
-            ))
+        ) -> Self::Of {
+            __CacheMsg::fill(__rt::Cross::new(args.0), __rt::Cross::reply(reply))
         }
     }
     #[automatically_derived]
@@ -120,24 +123,14 @@ const _: () = {
         type LocalMsg = __CacheMsg<K, N>;
         type Client<__P: __rt::Way<Actor = Self>> = __CacheClient<__P>;
         const NAME: &'static __rt::str = "cache";
-        fn reply_of(msg: &Self::LocalMsg) -> __rt::Carried<'_> {
+        fn carried(msg: &Self::LocalMsg) -> __rt::Carried<'_> {
+            <Self as __rt::Actor>::shared_carried(msg)
+        }
+        fn shared_carried(msg: &Self::Msg) -> __rt::Carried<'_> {
             match msg {
                 #[cfg(feature = "array")]
-                __CacheMsg::fill(.., reply) => __rt::Carried {
-                    reply,
-                    is_deferred: false,
-                },
+                __CacheMsg::fill(.., reply) => __rt::Carried(reply, &"fill", false),
                 _ => __rt::core::unreachable!(),
-            }
-        }
-        fn method(msg: &Self::LocalMsg) -> &'static &'static __rt::str {
-            <Self as __rt::Actor>::shared_method(msg)
-        }
-        fn shared_method(msg: &Self::Msg) -> &'static &'static __rt::str {
-            match msg {
-                #[cfg(feature = "array")]
-                __CacheMsg::fill(..) => &"fill",
-                _ => &"",
             }
         }
         #[inline]

@@ -175,7 +175,7 @@ pub fn gather_answered<A: Actor, T, R>(
     take: impl Fn(A::LocalMsg) -> Option<(T, Reply<R>)>,
 ) -> (Batch<T>, Replies<R>) {
     let note = |mailbox: &Mailbox<A>, message: &A::LocalMsg| {
-        let ask = A::reply_of(message).reply.note().and_then(AskNote::ask);
+        let ask = A::carried(message).reply().note().and_then(AskNote::ask);
         if let Some(ask) = ask {
             mailbox.note_owed(ask);
         }

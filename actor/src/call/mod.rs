@@ -32,7 +32,10 @@ use crate::reply::Reply;
 use crate::way::Way;
 
 /// One message of an actor, as its calls are made. Implemented by generated code for a marker type of the method.
-pub trait Method<W: Way, M: ReplyMode, A> {
+pub trait Message<M: ReplyMode, A> {
+    /// Those it is one of: all messages of the actor, or all that may cross shards.
+    type Of;
+
     /// The method's name.
     const NAME: &'static str;
 
@@ -43,7 +46,7 @@ pub trait Method<W: Way, M: ReplyMode, A> {
     const LANE: Lane = Lane::Normal;
 
     /// The message of these arguments.
-    fn build(args: A, reply: Reply<M::Reply>) -> W::Env;
+    fn build(args: A, reply: Reply<M::Reply>) -> Self::Of;
 
     /// The hash of the argument marked `#[key]`, which every message that is called on a [`Route`](crate::Route) has.
     fn key_hash(args: &A) -> u64 {
@@ -52,6 +55,23 @@ pub trait Method<W: Way, M: ReplyMode, A> {
             "`{}` has no key, and was called on a way that needs one",
             Self::NAME
         )
+    }
+}
+
+/// A [`Message`] that can take a way.
+pub trait Method<W: Way, M: ReplyMode, A>: Message<M, A> {
+    /// What travels.
+    #[doc(hidden)]
+    fn envelope(args: A, reply: Reply<M::Reply>) -> W::Env;
+}
+
+impl<W: Way, M: ReplyMode, A, B: Message<M, A>> Method<W, M, A> for B
+where
+    W::Env: From<B::Of>,
+{
+    #[inline]
+    fn envelope(args: A, reply: Reply<M::Reply>) -> W::Env {
+        B::build(args, reply).into()
     }
 }
 
@@ -158,13 +178,15 @@ impl<R: IsResult> Answers for Flat<R> {
 #[derive(Debug)]
 pub struct Urgent<B>(PhantomData<fn() -> B>);
 
-impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Method<P, M, A> for Urgent<B> {
+impl<M: ReplyMode, A, B: Message<M, A>> Message<M, A> for Urgent<B> {
+    type Of = B::Of;
+
     const NAME: &'static str = B::NAME;
     const ANSWERS_AT_ONCE: bool = B::ANSWERS_AT_ONCE;
     const LANE: Lane = Lane::Urgent;
 
     #[inline]
-    fn build(args: A, reply: Reply<M::Reply>) -> P::Env {
+    fn build(args: A, reply: Reply<M::Reply>) -> B::Of {
         B::build(args, reply)
     }
 }

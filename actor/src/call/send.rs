@@ -55,7 +55,7 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
     /// The message, whose answer goes to `reply`, for whoever has found room for it.
     #[inline]
     pub(crate) fn build(&mut self, reply: Reply<M::Reply>) -> P::Env {
-        B::build(take(&mut self.args), reply.sent(Trail::here()))
+        B::envelope(take(&mut self.args), reply.sent(Trail::here()))
     }
 
     /// Gives its place up, and the call back if the message was not built.
@@ -78,7 +78,7 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
         let args = &mut self.args;
         let trail = Trail::here();
         self.port
-            .try_send(B::LANE, || B::build(take(args), reply().sent(trail)))
+            .try_send(B::LANE, || B::envelope(take(args), reply().sent(trail)))
     }
 
     /// Sends a message, whose answer goes to `reply`, when it is this sender's turn.
@@ -106,7 +106,7 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
         let args = &mut self.args;
         let trail = Trail::here();
         self.port
-            .ask_at_once(B::LANE, |reply| B::build(take(args), reply.sent(trail)))
+            .ask_at_once(B::LANE, |reply| B::envelope(take(args), reply.sent(trail)))
     }
 
     /// Waits for room, and for its turn.
@@ -119,7 +119,7 @@ impl<P: Port, M: ReplyMode, A, B: Method<P, M, A>> Unsent<P, M, A, B> {
         let Self { args, place, .. } = self;
         let trail = Trail::here();
         self.port.poll_send(B::LANE, place, cx, || {
-            B::build(take(args), reply().sent(trail))
+            B::envelope(take(args), reply().sent(trail))
         })
     }
 

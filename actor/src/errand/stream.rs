@@ -180,11 +180,15 @@ impl<A: Actor> Way for Compose<A> {
         self,
         args: Args,
     ) -> Composed<A> {
-        Composed(B::build(args, Reply::none()))
+        Composed(B::envelope(args, Reply::none()))
     }
 }
 
-impl<A: Actor> SameShard for Compose<A> {}
+impl<A: Actor> SameShard for Compose<A> {
+    fn itself(self) -> Self {
+        self
+    }
+}
 
 impl<A: Actor, Args: 'static> Suits<Compose<A>> for Args {}
 

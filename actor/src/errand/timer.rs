@@ -172,7 +172,7 @@ impl<A: Actor> Way for After<A> {
     type Call<M: ReplyMode, Args, B> = Errand;
 
     fn call<M: ReplyMode, Args: Suits<Self>, B: Method<Self, M, Args>>(self, args: Args) -> Errand {
-        let message = B::build(args, Reply::none().sent(Trail::here()));
+        let message = B::envelope(args, Reply::none().sent(Trail::here()));
         let at = Instant::now() + self.delay;
         let begun = self.id.visit_with(message, |mailbox, message| {
             mailbox.errands().begin_after(mailbox, at, message)
@@ -191,7 +191,7 @@ impl<A: Actor> Way for Every<A> {
             let args = args
                 .again()
                 .expect("a repeated call has arguments to clone");
-            B::build(args, Reply::none())
+            B::envelope(args, Reply::none())
         };
         let repeated = Repeated {
             make: Box::new(make),
@@ -206,8 +206,17 @@ impl<A: Actor> Way for Every<A> {
     }
 }
 
-impl<A: Actor> SameShard for After<A> {}
-impl<A: Actor> SameShard for Every<A> {}
+impl<A: Actor> SameShard for After<A> {
+    fn itself(self) -> Self {
+        self
+    }
+}
+
+impl<A: Actor> SameShard for Every<A> {
+    fn itself(self) -> Self {
+        self
+    }
+}
 
 impl<A: Actor, Args: 'static> Suits<After<A>> for Args {}
 

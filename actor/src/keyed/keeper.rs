@@ -344,7 +344,7 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Resident for Keeper<K, A> {
         let Parcel::Message(_, _, message) = &parcel else {
             return Self::returned(parcel);
         };
-        report_call::<A>(A::shared_method(message), DeadLetterReason::Late);
+        report_call::<A>(A::shared_carried(message).method(), DeadLetterReason::Late);
         if let Err(parcel) = origin.send_back::<Self>(parcel) {
             Self::returned(parcel);
         }

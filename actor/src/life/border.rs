@@ -143,7 +143,7 @@ pub(super) struct Serving {
 impl Serving {
     /// Of a message that is not handled in one go.
     pub(super) fn of<A: Actor>(mailbox: &Mailbox<A>, message: &A::LocalMsg) -> Self {
-        let Carried { reply, is_deferred } = A::reply_of(message);
+        let Carried(reply, _, is_deferred) = A::carried(message);
         Self {
             ask: reply.note(),
             is_deferred,

@@ -161,7 +161,7 @@ fn begin<A: Concurrent>(
     Reader {
         mailbox,
         number,
-        place: mailbox.seat_reader(A::method(&message)),
+        place: mailbox.seat_reader(A::carried(&message).method()),
         serves: Serving::of(mailbox, &message),
         handler: Some(Box::pin(read(mailbox, message))),
     }

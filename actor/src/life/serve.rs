@@ -82,7 +82,7 @@ pub(super) fn serve_all<A: Actor>(mailbox: &Mailbox<A>) -> impl Future<Output = 
 
 /// Begins with a message whose handler is asynchronous. By value: the task has no place for what is only looked at.
 fn begin<A: Actor>(mailbox: &Mailbox<A>, message: A::LocalMsg) -> (A::LocalMsg, Serving) {
-    mailbox.begin_handling(A::method(&message));
+    mailbox.begin_handling(A::carried(&message).method());
     let served = Serving::of(mailbox, &message);
     (message, served)
 }

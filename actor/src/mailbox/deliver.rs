@@ -37,7 +37,7 @@ impl<A: Actor> Resident for Mailbox<A> {
         let (Parcel::Message(message) | Parcel::Urgent(message)) = &parcel else {
             return Self::returned(parcel);
         };
-        report_call::<A>(A::shared_method(message), DeadLetterReason::Late);
+        report_call::<A>(A::shared_carried(message).method(), DeadLetterReason::Late);
         if let Err(parcel) = origin.send_back::<Self>(parcel) {
             Self::returned(parcel);
         }

@@ -57,7 +57,7 @@ impl<A: Actor> Mailbox<A> {
     /// Counts a message whose asker has given up, and drops it; gives back any other one.
     #[cold]
     pub(crate) fn skip_given_up(&self, message: A::LocalMsg) -> Option<A::LocalMsg> {
-        let reply = A::reply_of(&message).reply;
+        let reply = A::carried(&message).reply();
         let ask = reply.note().and_then(|note| note.ask());
         let is_listed = ask.is_some_and(|ask| self.rare().given_up.borrow_mut().remove(&ask));
         if !is_listed && (reply.note().is_none() || reply.is_wanted()) {

@@ -88,7 +88,7 @@ impl<A: Actor> Letter<A> {
     /// The ask that it is, of a shard.
     fn ask(&self) -> Option<AskId> {
         match self {
-            Self::Message(message) => A::reply_of(message).reply.note()?.ask(),
+            Self::Message(message) => A::carried(message).reply().note()?.ask(),
             Self::Stop | Self::Errand(_) => None,
         }
     }

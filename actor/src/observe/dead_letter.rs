@@ -110,7 +110,7 @@ impl fmt::Debug for DeadLetterHook {
 /// Counts a message that nobody handles, and tells the hook. On the actor's shard, while nothing is borrowed.
 #[cold]
 pub(crate) fn report<A: Actor>(message: &A::LocalMsg, reason: DeadLetterReason) {
-    report_call::<A>(A::method(message), reason);
+    report_call::<A>(A::carried(message).method(), reason);
 }
 
 /// Drops a message that nobody handles, which is a dead letter. Its asker hears of this fate.

@@ -12,8 +12,10 @@ impl Counter {
     pub fn tag(&mut self, tag: std::rc::Rc<str>) {}
 }
 
-fn call(counter: Addr<Counter>) {
-    drop(counter.tag("x".into()));
+async fn call(counter: Addr<Counter>) -> Result<(), greenroom::Error> {
+    counter.tag("x".into()).await?;
+    counter.tag("x".into()).tell().await?;
+    Ok(())
 }
 
 fn main() {}

@@ -107,7 +107,7 @@ impl Handling {
                 actor = A::NAME,
                 id = %mailbox.actor_id(),
                 name = mailbox.names().first().map(field::display),
-                method = *A::method(message),
+                method = *A::carried(message).method(),
                 shard = greenroom_runtime::current_shard().map(|shard| shard.index()),
             );
         });
@@ -115,7 +115,7 @@ impl Handling {
         if span.is_disabled() {
             return Self(None);
         }
-        let Trail(sender) = A::reply_of(message).reply.trail();
+        let Trail(sender) = A::carried(message).reply().trail();
         contain(|| {
             span.follows_from(sender.map(Id::from_non_zero_u64));
         });
@@ -127,7 +127,7 @@ impl Handling {
         let Some(span) = HANDLED.get().filter(|_| is_on()) else {
             return;
         };
-        if let Trail(Some(sender)) = A::reply_of(message).reply.trail() {
+        if let Trail(Some(sender)) = A::carried(message).reply().trail() {
             let [span, sender] = [span, sender].map(Id::from_non_zero_u64);
             contain(|| {
                 dispatcher::get_default(|subscriber| {
