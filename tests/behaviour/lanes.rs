@@ -102,6 +102,55 @@ fn a_message_that_is_declared_urgent_is_so_in_every_call() {
     });
 }
 
+struct Siren {
+    seen: Vec<u32>,
+}
+
+#[actor(trait = Sounds)]
+impl Siren {
+    pub(crate) async fn wait(&mut self, gate: oneshot::Receiver<()>) {
+        gate.await.unwrap();
+    }
+
+    pub(crate) fn sound(&mut self, number: u32) -> u32 {
+        self.seen.push(number);
+        number
+    }
+
+    pub(crate) fn heard(&self) -> Vec<u32> {
+        self.seen.clone()
+    }
+}
+
+#[test]
+fn a_call_through_a_trait_is_urgent_in_each_way_it_is_made() {
+    on_shards(&[1, 2], |system| {
+        let shard = last_shard(system);
+        let siren = system
+            .block_on(system.spawn_on(shard, || Siren { seen: Vec::new() }))
+            .unwrap();
+        let handle = system.handle().clone();
+        let heard = system.run_on(0, move || async move {
+            let sounds: &dyn Sounds = &*siren;
+            let (open, gate) = oneshot::channel();
+            sounds.wait(gate).tell().await.unwrap();
+            settle(&handle, shard).await;
+            sounds.sound(0).tell().await.unwrap();
+            sounds.sound(1).urgent().tell().await.unwrap();
+            sounds.sound(2).urgent().try_tell().unwrap();
+            let mut asked = sounds.sound(3).urgent().into_future();
+            assert!(poll_once(&mut asked).is_pending());
+            let mut limited = sounds.sound(4).urgent().no_timeout();
+            assert!(poll_once(&mut limited).is_pending());
+            settle(&handle, shard).await;
+            open.send(()).unwrap();
+            assert_eq!((asked.await.unwrap(), limited.await.unwrap()), (3, 4));
+            siren.heard().await.unwrap()
+        });
+        assert_eq!(heard, [1, 2, 3, 4, 0]);
+    });
+}
+
 #[test]
 fn an_actor_has_room_for_sixteen_urgent_messages_whatever_else_waits() {
     on_shards(&[1, 2], |system| {

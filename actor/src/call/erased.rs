@@ -6,7 +6,10 @@ use std::future::ready;
 use std::pin::Pin;
 use std::time::Duration;
 
-use super::{Answers, Ask, Call, Method, Tell};
+use greenroom_runtime::time::Instant;
+
+use super::term::Limit;
+use super::{Answers, Ask, Call, Method, Tell, Urgent};
 use crate::address::Port;
 use crate::error::{CallError, CallSite, SendError};
 
@@ -60,6 +63,7 @@ type DynTell = Pin<Box<dyn Future<Output = Result<(), SendError<()>>> + Send>>;
 #[must_use = "a call does nothing until it is `.await`ed or told with `.tell()`"]
 pub struct DynCall<T, E = Infallible> {
     kind: Kind<T, E>,
+    is_urgent: bool,
 }
 
 enum Kind<T, E> {
@@ -90,7 +94,7 @@ impl<T: Send + 'static, E: Send + 'static> DynCall<T, E> {
     /// The future resolves to a [`SendError`] when the actor has stopped.
     pub fn tell(self) -> DynTell {
         match self.kind {
-            Kind::Call(call) => call.tell(),
+            Kind::Call(call) => call.tell(self.is_urgent),
             Kind::Ready(_) => Box::pin(ready(Ok(()))),
             Kind::Stopped => Box::pin(ready(Err(nobody()))),
         }
@@ -102,17 +106,40 @@ impl<T: Send + 'static, E: Send + 'static> DynCall<T, E> {
     /// [`SendError`] when there is no room or the actor has stopped.
     pub fn try_tell(self) -> Result<(), SendError<()>> {
         match self.kind {
-            Kind::Call(call) => call.try_tell(),
+            Kind::Call(call) => call.try_tell(self.is_urgent),
             Kind::Ready(_) => Ok(()),
             Kind::Stopped => Err(nobody()),
         }
     }
 
+    /// As [`Call::urgent`].
+    pub fn urgent(self) -> Self {
+        Self {
+            is_urgent: true,
+            ..self
+        }
+    }
+
     /// As [`Call::timeout`].
     pub fn timeout(self, limit: Duration) -> DynAsk<T, E> {
+        self.ask(Limit::Within(limit))
+    }
+
+    /// As [`Call::deadline`].
+    pub fn deadline(self, at: impl Into<Instant>) -> DynAsk<T, E> {
+        self.ask(Limit::Until(at.into()))
+    }
+
+    /// As [`Call::no_timeout`].
+    pub fn no_timeout(self) -> DynAsk<T, E> {
+        self.ask(Limit::Never)
+    }
+
+    fn ask(self, limit: Limit) -> DynAsk<T, E> {
         match self.kind {
-            Kind::Call(call) => call.ask_within(limit),
-            answered => Self { kind: answered }.into_future(),
+            Kind::Call(call) => call.ask(limit, self.is_urgent),
+            Kind::Ready(answer) => Box::pin(ready(answer.map_err(CallError::Handler))),
+            Kind::Stopped => Box::pin(ready(Err(CallError::Stopped(CallSite::STAND_IN)))),
         }
     }
 }
@@ -122,11 +149,7 @@ impl<T: Send + 'static, E: Send + 'static> IntoFuture for DynCall<T, E> {
     type IntoFuture = DynAsk<T, E>;
 
     fn into_future(self) -> DynAsk<T, E> {
-        match self.kind {
-            Kind::Call(call) => call.ask(),
-            Kind::Ready(answer) => Box::pin(ready(answer.map_err(CallError::Handler))),
-            Kind::Stopped => Box::pin(ready(Err(CallError::Stopped(CallSite::STAND_IN)))),
-        }
+        self.ask(Limit::Usual)
     }
 }
 
@@ -141,7 +164,10 @@ fn nobody() -> SendError<()> {
 
 impl<T, E> From<Kind<T, E>> for DynCall<T, E> {
     fn from(kind: Kind<T, E>) -> Self {
-        Self { kind }
+        Self {
+            kind,
+            is_urgent: false,
+        }
     }
 }
 
@@ -154,6 +180,8 @@ where
     Call<P, M, A, B>: Send,
     Ask<P, M, A, B>: Send,
     Tell<P, M, A, B>: Send,
+    Ask<P, M, A, Urgent<B>>: Send,
+    Tell<P, M, A, Urgent<B>>: Send,
 {
     fn from(call: Call<P, M, A, B>) -> Self {
         let call: Box<dyn Erased<T, E> + Send> = Box::new(call);
@@ -170,12 +198,12 @@ impl<T, E> fmt::Debug for DynCall<T, E> {
     }
 }
 
-/// A [`Call`], without its types.
+/// A [`Call`], without its types. The lane is an argument: a call that could be made urgent would have one more type for each
+/// time it is.
 trait Erased<T, E> {
-    fn ask(self: Box<Self>) -> DynAsk<T, E>;
-    fn ask_within(self: Box<Self>, limit: Duration) -> DynAsk<T, E>;
-    fn tell(self: Box<Self>) -> DynTell;
-    fn try_tell(self: Box<Self>) -> Result<(), SendError<()>>;
+    fn ask(self: Box<Self>, limit: Limit, is_urgent: bool) -> DynAsk<T, E>;
+    fn tell(self: Box<Self>, is_urgent: bool) -> DynTell;
+    fn try_tell(self: Box<Self>, is_urgent: bool) -> Result<(), SendError<()>>;
 }
 
 impl<P, M, A, B, T, E> Erased<T, E> for Call<P, M, A, B>
@@ -186,24 +214,37 @@ where
     B: Method<P, M, A> + 'static,
     Ask<P, M, A, B>: Send,
     Tell<P, M, A, B>: Send,
+    Ask<P, M, A, Urgent<B>>: Send,
+    Tell<P, M, A, Urgent<B>>: Send,
 {
-    fn ask(self: Box<Self>) -> DynAsk<T, E> {
-        Box::pin(self.into_future())
+    fn ask(self: Box<Self>, limit: Limit, is_urgent: bool) -> DynAsk<T, E> {
+        if is_urgent {
+            Box::pin(Ask::limited(self.urgent(), limit))
+        } else {
+            Box::pin(Ask::limited(*self, limit))
+        }
     }
 
-    fn ask_within(self: Box<Self>, limit: Duration) -> DynAsk<T, E> {
-        Box::pin(self.timeout(limit))
+    fn tell(self: Box<Self>, is_urgent: bool) -> DynTell {
+        if is_urgent {
+            without_arguments(self.urgent().tell())
+        } else {
+            without_arguments(Call::tell(*self))
+        }
     }
 
-    fn tell(self: Box<Self>) -> DynTell {
-        let told = Call::tell(*self);
-        Box::pin(async move {
-            told.await
-                .map_err(|error: SendError<A>| error.map_args(|_| None))
-        })
+    fn try_tell(self: Box<Self>, is_urgent: bool) -> Result<(), SendError<()>> {
+        let told = if is_urgent {
+            self.urgent().try_tell()
+        } else {
+            Call::try_tell(*self)
+        };
+        told.map_err(|error| error.map_args(|_| None))
     }
+}
 
-    fn try_tell(self: Box<Self>) -> Result<(), SendError<()>> {
-        Call::try_tell(*self).map_err(|error: SendError<A>| error.map_args(|_| None))
-    }
+fn without_arguments<A: 'static>(
+    told: impl Future<Output = Result<(), SendError<A>>> + Send + 'static,
+) -> DynTell {
+    Box::pin(async move { told.await.map_err(|error| error.map_args(|_| None)) })
 }

@@ -59,16 +59,13 @@ pub trait Message<M: ReplyMode, A> {
 }
 
 /// A [`Message`] that can take a way.
-pub trait Method<W: Way, M: ReplyMode, A>: Message<M, A> {
+pub trait Method<W: Way, M: ReplyMode, A>: Message<M, A, Of: Into<W::Env>> {
     /// What travels.
     #[doc(hidden)]
     fn envelope(args: A, reply: Reply<M::Reply>) -> W::Env;
 }
 
-impl<W: Way, M: ReplyMode, A, B: Message<M, A>> Method<W, M, A> for B
-where
-    W::Env: From<B::Of>,
-{
+impl<W: Way, M: ReplyMode, A, B: Message<M, A, Of: Into<W::Env>>> Method<W, M, A> for B {
     #[inline]
     fn envelope(args: A, reply: Reply<M::Reply>) -> W::Env {
         B::build(args, reply).into()
