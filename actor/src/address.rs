@@ -281,8 +281,11 @@ impl<A: Actor> Remote<A> {
 pub struct Here<A: Actor> {
     id: ResidentId<Mailbox<A>>,
     /// Keeps the handle on its thread.
-    stays: PhantomData<*const ()>,
+    stays: PhantomData<*const StaysOnItsShard>,
 }
+
+/// Named by the compiler when a [`Local`] is to leave. [`Addr::to_remote`] is the same actor for any shard.
+enum StaysOnItsShard {}
 
 impl<A: Actor> Here<A> {
     pub(crate) fn new(id: ResidentId<Mailbox<A>>) -> Self {

@@ -69,12 +69,14 @@ impl Names {
 /// Goes before the user's block: lints that ask for what the rules for messages forbid.
 ///
 /// A message is owned, is called through a reference to the actor, is no `const fn`, and may be
-/// asynchronous for its caller's sake; its future is never `Send`, and need not be.
+/// asynchronous for its caller's sake; its future is never `Send`, and need not be. What it returns is
+/// an answer, whether it is waited for or not.
 pub(crate) fn allowed_in_block() -> TokenStream {
     quote_spanned! {hygiene::generated()=>
         #[allow(
             clippy::future_not_send,
             clippy::missing_const_for_fn,
+            clippy::must_use_candidate,
             clippy::needless_pass_by_value,
             clippy::trivially_copy_pass_by_ref,
             clippy::unused_async,

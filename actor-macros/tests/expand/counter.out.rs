@@ -1,6 +1,7 @@
 #[allow(
     clippy::future_not_send,
     clippy::missing_const_for_fn,
+    clippy::must_use_candidate,
     clippy::needless_pass_by_value,
     clippy::trivially_copy_pass_by_ref,
     clippy::unused_async,
