@@ -1,8 +1,8 @@
 //! What `#[actor]` costs the compiler, and how much code it makes.
 //!
 //! `cargo run -p greenroom-benches --bin compile [-- ACTORS MESSAGES]` writes a crate of so many actors with so many
-//! messages each (200 and 10 if nothing is said), the same crate without the attribute, and a third one that calls every
-//! message. It checks each of them three times and prints the shortest time of the compiler. Dependencies are
+//! messages each (200 and 10 if nothing is said), the same crate without the attribute, and the two again with code that awaits
+//! every message twice: of an actor it is asked and told, without the attribute it is an asynchronous method. It checks each of them three times and prints the shortest time of the compiler. Dependencies are
 //! built before and not counted. Last comes the size of the expansion, without the blocks that it repeats.
 //!
 //! Ratios can be compared between machines, times cannot.
@@ -34,17 +34,20 @@ enum Variant {
     Plain,
     /// The block with it.
     Actors,
-    /// The same, and every message asked and told once.
+    /// Without the attribute, every method asynchronous, and awaited twice: what calls are compared with.
+    Awaited,
+    /// With the attribute, and every message asked and told once.
     Called,
 }
 
 impl Variant {
-    const ALL: [Self; 3] = [Self::Plain, Self::Actors, Self::Called];
+    const ALL: [Self; 4] = [Self::Plain, Self::Actors, Self::Awaited, Self::Called];
 
     fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
             Self::Actors => "actors",
+            Self::Awaited => "awaited",
             Self::Called => "called",
         }
     }
@@ -53,7 +56,8 @@ impl Variant {
         match self {
             Self::Plain => "plain `impl` blocks",
             Self::Actors => "`#[actor]` blocks",
-            Self::Called => "with every message asked and told",
+            Self::Awaited => "plain `async fn`s, each awaited twice",
+            Self::Called => "actors, each message asked and told",
         }
     }
 }
@@ -198,10 +202,9 @@ impl Bench {
 fn source(shape: Shape, variant: Variant) -> String {
     let mut text = String::from("#![allow(unused)]\nuse greenroom::prelude::*;\n");
     for actor in 0..shape.actors {
-        let attribute = if variant == Variant::Plain {
-            ""
-        } else {
-            "#[actor]\n"
+        let attribute = match variant {
+            Variant::Plain | Variant::Awaited => "",
+            Variant::Actors | Variant::Called => "#[actor]\n",
         };
         let mut block = String::new();
         let mut calls = String::new();
@@ -215,16 +218,24 @@ fn source(shape: Shape, variant: Variant) -> String {
                 ),
                 _ => ("pub fn", "String { self.sum += by; name }"),
             };
+            let head = match variant {
+                Variant::Awaited => "pub async fn",
+                _ => head,
+            };
             let name = format!("message_{message}");
             writeln!(
                 block,
                 "    {head} {name}(&mut self, by: u64, name: String) -> {tail}"
             )
             .expect("a string takes everything");
+            let told = match variant {
+                Variant::Called => ".tell()",
+                _ => "",
+            };
             writeln!(
                 calls,
-                "    drop(addr.{name}(1, String::new()).await);\n    \
-                 drop(addr.{name}(1, String::new()).tell().await);"
+                "    let _ = addr.{name}(1, String::new()).await;\n    \
+                 let _ = addr.{name}(1, String::new()){told}.await;"
             )
             .expect("a string takes everything");
         }
@@ -233,13 +244,13 @@ fn source(shape: Shape, variant: Variant) -> String {
             "pub struct Actor{actor} {{ sum: u64 }}\n{attribute}impl Actor{actor} {{\n{block}}}"
         )
         .expect("a string takes everything");
-        if variant == Variant::Called {
-            writeln!(
-                text,
-                "pub async fn calls_{actor}(addr: Addr<Actor{actor}>) {{\n{calls}}}"
-            )
+        let target = match variant {
+            Variant::Plain | Variant::Actors => continue,
+            Variant::Awaited => format!("mut addr: Actor{actor}"),
+            Variant::Called => format!("addr: Addr<Actor{actor}>"),
+        };
+        writeln!(text, "pub async fn calls_{actor}({target}) {{\n{calls}}}")
             .expect("a string takes everything");
-        }
     }
     text
 }
