@@ -75,6 +75,6 @@ pub use self::tcp_stream::TcpStream;
 pub use self::udp::UdpSocket;
 pub use self::unix::{
     DescriptorsLost, PeerCred, ToUnixAddr, UnixDatagram, UnixListener, UnixSeqpacket,
-    UnixSeqpacketListener, UnixStream,
+    UnixSeqpacketListener, UnixSocketError, UnixStream,
 };
 pub use self::zero_copy::Returning;

@@ -52,7 +52,7 @@ impl Targets {
                 found == ':' || found.is_whitespace() || found.is_control()
             });
         if !is_name {
-            return Err(not_a_target(host));
+            return Err(not_a_target(&format!("{host}:{port}")));
         }
         Ok(Targets {
             kind: Kind::Name {
@@ -176,7 +176,9 @@ impl ToTargets for str {
         let parts = parts.and_then(|(host, port)| Some((host, port.parse().ok()?)));
         match parts {
             // Without brackets it cannot be told where an IPv6 address ends and the port begins.
-            Some((host, port)) if !host.contains(':') => Targets::name(host, port),
+            Some((host, port)) if !host.contains(':') => {
+                Targets::name(host, port).map_err(|_| not_a_target(self))
+            }
             _ => Err(not_a_target(self)),
         }
     }
@@ -322,8 +324,13 @@ mod tests {
         ] {
             let error = text.to_targets().unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{text}");
-            assert!(error.to_string().contains("example.net:80"), "{error}");
+            let said = error.to_string();
+            assert!(said.starts_with(&format!("`{text}` is")), "{said}");
+            assert!(said.contains("example.net:80"), "{said}");
         }
-        assert!(("host:80", 80).to_targets().is_err());
+        for (host, given) in [("host:80", "`host:80:80`"), ("", "`:80`")] {
+            let error = (host, 80).to_targets().unwrap_err();
+            assert!(error.to_string().starts_with(given), "{error}");
+        }
     }
 }

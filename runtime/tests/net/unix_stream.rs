@@ -7,7 +7,10 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener as StdListener, UnixStream as StdStream};
 use std::pin::pin;
 
-use greenroom_runtime::net::{DescriptorsLost, UnixListener, UnixStream};
+use greenroom_runtime::net::{
+    DescriptorsLost, UnixDatagram, UnixListener, UnixSeqpacket, UnixSeqpacketListener,
+    UnixSocketError, UnixStream,
+};
 use greenroom_runtime::spawn;
 
 use crate::support::{DropWhen, is_orphaned, on_shard, pipe, scratch_path, start, turns};
@@ -43,6 +46,50 @@ fn a_connection_is_made_by_path_and_by_name() {
             server.shutdown(Shutdown::Write).await?;
             assert!(client.recv().await?.is_none());
         }
+        Ok(())
+    });
+}
+
+#[test]
+fn what_cannot_be_bound_or_connected_to_is_named() {
+    on_shard(|| async {
+        let check = |error: io::Error, kind: ErrorKind, says: &str| {
+            assert_eq!(error.kind(), kind);
+            assert!(error.to_string().starts_with(says), "{error}");
+            let details = UnixSocketError::of(&error).expect("it is about an address");
+            let number = details.raw_os_error().expect("the system refused it");
+            assert_eq!(io::Error::from_raw_os_error(number).kind(), kind);
+        };
+        let path = scratch_path("named");
+        let (missing, shown) = (ErrorKind::NotFound, path.display());
+        let says = format!("cannot connect to `{shown}`: No such file");
+        check(
+            UnixStream::connect(&path).await.unwrap_err(),
+            missing,
+            &says,
+        );
+        let packets = UnixSeqpacket::connect(&path).await;
+        check(packets.unwrap_err(), missing, &says);
+        let datagrams = UnixDatagram::unbound()?;
+        check(datagrams.connect(&path).unwrap_err(), missing, &says);
+
+        let _taken = UnixListener::bind(&path)?;
+        let taken = ErrorKind::AddrInUse;
+        let says = format!("cannot bind `{shown}`: Address already in use");
+        for error in [
+            UnixListener::bind(&path).unwrap_err(),
+            UnixSeqpacketListener::bind(&path).unwrap_err(),
+            UnixDatagram::bind(&path).unwrap_err(),
+        ] {
+            assert!(error.to_string().ends_with("remove the file first"));
+            check(error, taken, &says);
+        }
+        std::fs::remove_file(&path)?;
+
+        let name = SocketAddr::from_abstract_name(path.as_os_str().as_encoded_bytes())?;
+        let error = UnixStream::connect(name).await.unwrap_err();
+        let says = format!("cannot connect to the abstract name `{shown}`: Connection refused");
+        check(error, ErrorKind::ConnectionRefused, &says);
         Ok(())
     });
 }

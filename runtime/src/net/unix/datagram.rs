@@ -10,6 +10,8 @@ use socket2::{Domain, SockRef, Socket as NewSocket, Type};
 
 use super::address::{ToUnixAddr, from_raw, to_raw};
 use super::descriptors::with_fds;
+use super::error::{Attempt, UnixSocketError};
+use super::listener::bound;
 use crate::buffer::{BufResult, IoBuf, IoBufMut};
 use crate::net::datagram::{self, Datagram};
 use crate::ring::ops::pieces::Single;
@@ -63,9 +65,7 @@ impl UnixDatagram {
     ///
     /// If the address is none, is in use, or its file is there or cannot be made; if the system is out of descriptors.
     pub fn bind(address: impl ToUnixAddr) -> io::Result<UnixDatagram> {
-        let address = to_raw(&address.to_unix_addr()?)?;
-        let socket = NewSocket::new(Domain::UNIX, Type::DGRAM, None)?;
-        socket.bind(&address)?;
+        let socket = bound(Type::DGRAM, address)?;
         Ok(UnixDatagram::from_fd(socket.into()))
     }
 
@@ -128,7 +128,9 @@ impl UnixDatagram {
     ///
     /// If nobody is at the address, or it may not be used.
     pub fn connect(&self, peer: impl ToUnixAddr) -> io::Result<()> {
-        SockRef::from(&*self.socket).connect(&to_raw(&peer.to_unix_addr()?)?)
+        let peer = peer.to_unix_addr()?;
+        let outcome = SockRef::from(&*self.socket).connect(&to_raw(&peer)?);
+        outcome.map_err(|cause| UnixSocketError::error(Attempt::Connect, peer, cause))
     }
 
     /// Sends a datagram, and waits while the receiver has no room. Returns how many bytes it has: all of the buffer.

@@ -8,6 +8,7 @@ use std::os::unix::net::SocketAddr;
 use socket2::{Domain, SockRef, Socket as NewSocket, Type};
 
 use super::address::{ToUnixAddr, from_raw, to_raw};
+use super::error::{Attempt, UnixSocketError};
 use super::stream::UnixStream;
 use crate::net::acceptor::Acceptor;
 
@@ -118,9 +119,18 @@ impl fmt::Debug for UnixListener {
 
 /// Opens a socket that listens at an address.
 pub(super) fn listen(kind: Type, address: impl ToUnixAddr) -> io::Result<OwnedFd> {
-    let address = to_raw(&address.to_unix_addr()?)?;
-    let socket = NewSocket::new(Domain::UNIX, kind, None)?;
-    socket.bind(&address)?;
+    let socket = bound(kind, address)?;
     socket.listen(BACKLOG)?;
     Ok(socket.into())
+}
+
+/// Opens a socket that has an address.
+pub(super) fn bound(kind: Type, address: impl ToUnixAddr) -> io::Result<NewSocket> {
+    let address = address.to_unix_addr()?;
+    let raw = to_raw(&address)?;
+    let socket = NewSocket::new(Domain::UNIX, kind, None)?;
+    match socket.bind(&raw) {
+        Ok(()) => Ok(socket),
+        Err(cause) => Err(UnixSocketError::error(Attempt::Bind, address, cause)),
+    }
 }
