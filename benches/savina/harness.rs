@@ -99,8 +99,7 @@ pub fn busy_wait(effort: usize) {
 /// The shard of a number: they are dealt out in turn.
 pub fn place(number: usize) -> ShardId {
     let system = Handle::current().expect("the benchmarks run on shards");
-    let shard = number % system.shard_count();
-    ShardId::from(u16::try_from(shard).expect("a system has at most 1024 shards"))
+    system.shard(number)
 }
 
 /// Starts an actor on the shard of a number.

@@ -298,6 +298,24 @@ impl Handle {
         self.team.shards()
     }
 
+    /// The shard whose turn it is: `turn` modulo the number of shards, so every number has one.
+    ///
+    /// # Examples
+    /// ```
+    /// use greenroom_runtime::{Builder, current_shard};
+    /// let runtime = Builder::new().shards(2).start()?;
+    /// let handle = runtime.handle();
+    /// for turn in 0..4_usize {
+    ///     let ran = handle.spawn_on(handle.shard(turn), || async { current_shard().unwrap().index() });
+    ///     assert_eq!(runtime.block_on(ran).unwrap(), turn % 2);
+    /// }
+    /// # Ok::<(), greenroom_runtime::StartError>(())
+    /// ```
+    #[must_use]
+    pub fn shard(&self, turn: usize) -> ShardId {
+        ShardId::at(turn % self.shard_count())
+    }
+
     /// The runtime's one value of type `T`, made on first use; it lives as long as the runtime and its handles.
     ///
     /// For layers above that keep something once for all shards. It takes a lock: not for every message. What is kept
@@ -358,7 +376,8 @@ impl Handle {
 
     /// Runs a future on a shard. The closure crosses; the future it makes need not be `Send`.
     ///
-    /// Dropping the returned handle detaches the task, which goes on.
+    /// Dropping the returned handle detaches the task, which goes on. A shard that is computed, and not written down, comes
+    /// from [`shard`](Self::shard), or from [`shards`](Self::shards).
     ///
     /// # Errors
     /// The handle resolves to a [`JoinError`](task::JoinError) if the task panicked, or was cancelled: by its handle, or

@@ -160,7 +160,7 @@ impl Link {
 fn ring(system: &System, count: usize) -> Vec<Addr<Link>> {
     let ring: Vec<Addr<Link>> = (0..count)
         .map(|place| {
-            let shard = u16::try_from(place % system.shard_count()).unwrap();
+            let shard = system.shard(place);
             system
                 .block_on(system.spawn_on(shard, Link::default))
                 .unwrap()
@@ -337,7 +337,7 @@ fn tasks_and_threads_that_ask_are_no_part_of_a_cycle() {
         let slow: Vec<_> = (0..4)
             .map(|task| {
                 let link = pair[task % 2];
-                let shard = u16::try_from(task % 2).unwrap();
+                let shard = system.shard(task);
                 system
                     .runtime()
                     .spawn_on(shard, move || link.slow().into_future())

@@ -91,7 +91,7 @@ fn relays(system: &System, via: usize) -> (Addr<Relay>, Addr<Silent>, mpsc::Rece
     let mut first = None;
     for step in 0..=via {
         let heard = heard.clone();
-        let shard = u16::try_from(step % system.shard_count()).unwrap();
+        let shard = system.shard(step);
         let make = move || Relay {
             to,
             via: first,

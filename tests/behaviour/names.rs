@@ -401,7 +401,7 @@ fn many_names_come_and_go_and_leave_nothing() {
                 ShardNames::current().register(&name, keeper).unwrap();
                 assert!(ShardNames::current().unregister(&name, keeper));
                 if round % 20 == 0 {
-                    let shard = u16::try_from(round as usize % handle.shard_count()).unwrap();
+                    let shard = handle.shard(round as usize);
                     let named = handle
                         .names()
                         .spawn_on(&name, shard, starter(Start::Well))

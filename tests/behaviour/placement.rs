@@ -316,6 +316,23 @@ fn shared_work_is_done_while_its_shard_is_blocked() {
 }
 
 #[test]
+fn every_number_has_a_shard_whose_turn_it_is() {
+    on_shards(ALL, |system| {
+        let count = system.shard_count();
+        for turn in (0..2 * count).chain([usize::MAX - 1, usize::MAX]) {
+            let shard = system.shard(turn);
+            assert_eq!(shard.index(), turn % count);
+            assert_eq!(system.runtime().shard(turn), shard);
+            let hand = system.spawn_on(shard, move || Hand { number: turn });
+            let (number, there) = system
+                .block_on(async { Ok::<_, greenroom::Error>(hand.await?.who().await?) })
+                .unwrap();
+            assert_eq!((number, there), (turn, shard));
+        }
+    });
+}
+
+#[test]
 #[should_panic(expected = "a pool of no workers")]
 fn a_pool_of_no_workers_is_refused() {
     let system = System::start(1).unwrap();

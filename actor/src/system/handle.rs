@@ -39,6 +39,36 @@ impl Handle {
         self.runtime.shards()
     }
 
+    /// The shard whose turn it is: `turn` modulo the number of shards, so every number has one.
+    ///
+    /// For actors that are to be spread, where [`spawn_on`](Self::spawn_on) and the like ask for a shard.
+    ///
+    /// # Examples
+    /// ```
+    /// use greenroom::prelude::*;
+    ///
+    /// struct Worker;
+    ///
+    /// #[actor]
+    /// impl Worker {
+    ///     pub fn place(&self, ctx: &mut Ctx<Self>) -> usize { ctx.shard().index() }
+    /// }
+    ///
+    /// let system = System::start(2)?;
+    /// system.block_on(async {
+    ///     for number in 0..4_usize {
+    ///         let worker = system.spawn_on(system.shard(number), || Worker).await?;
+    ///         assert_eq!(worker.place().await?, number % 2);
+    ///     }
+    ///     Ok::<(), greenroom::Error>(())
+    /// })?;
+    /// # Ok::<(), greenroom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn shard(&self, turn: usize) -> ShardId {
+        self.runtime.shard(turn)
+    }
+
     /// The runtime below, for tasks that are no actors.
     #[must_use]
     pub fn runtime(&self) -> &greenroom_runtime::Handle {
@@ -47,7 +77,8 @@ impl Handle {
 
     /// Starts an actor on a shard and waits until its start hook has run.
     ///
-    /// The factory crosses to the shard; the actor is born there and need not be `Send`.
+    /// The factory crosses to the shard; the actor is born there and need not be `Send`. A shard that is computed, and not
+    /// written down, comes from [`shard`](Self::shard), or from [`shards`](Self::shards).
     ///
     /// # Errors
     /// The future resolves to a [`SpawnError`] if the factory or the start hook panics, the hook refuses, the actor is

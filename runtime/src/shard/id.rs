@@ -4,10 +4,19 @@ use std::fmt;
 
 /// A shard's place in its runtime, counted from zero.
 ///
+/// Where a shard is asked for, a plain number does: `spawn_on(0, ..)`. It is taken as a `u16`, and as nothing else, so that it
+/// needs no suffix. For a number that was computed there is [`Handle::shard`](crate::Handle::shard), which takes every `usize`.
+///
 /// # Examples
 /// ```
-/// use greenroom_runtime::ShardId;
+/// use greenroom_runtime::{Builder, ShardId};
 /// assert_eq!(ShardId::from(3).index(), 3);
+///
+/// let runtime = Builder::new().shards(2).start()?;
+/// let handle = runtime.handle();
+/// let places: Vec<_> = (0..4).map(|task| handle.shard(task).index()).collect();
+/// assert_eq!(places, [0, 1, 0, 1]);
+/// # Ok::<(), greenroom_runtime::StartError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "json", derive(serde::Serialize))]
