@@ -18,6 +18,9 @@ use crate::keyed::{AddrByKey, Keyed};
 use crate::placement;
 use crate::system::Handle;
 
+/// The most workers of a pool. Each has a row in its table from the start, made or not.
+const SIZE_MAX: usize = 1 << 20;
+
 /// A worker of a [`Pool`], called like an address.
 pub type Worker<'a, A> = AddrByKey<'a, usize, usize, A>;
 
@@ -79,7 +82,7 @@ impl Handle {
     /// The future resolves to a [`SpawnError`] if the system is shutting down.
     ///
     /// # Panics
-    /// If there is to be no worker.
+    /// If there is to be no worker, or more than 1,048,576 of them.
     #[track_caller]
     pub fn pool<A, F>(
         &self,
@@ -91,6 +94,10 @@ impl Handle {
         F: Fn(usize) -> A + Clone + Send + Sync + 'static,
     {
         assert!(size > 0, "a pool of no workers: it needs one at least");
+        assert!(
+            size <= SIZE_MAX,
+            "a pool of {size} workers: it takes {SIZE_MAX} at most; actors in any number are made by key, with `keyed`"
+        );
         let handle = self.clone();
         let starting = self
             .keyed(move |number: &usize| make(*number))

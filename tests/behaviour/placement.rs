@@ -1,6 +1,7 @@
 //! Where actors are: one on every shard as one act, and pools of workers.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
@@ -330,6 +331,21 @@ fn every_number_has_a_shard_whose_turn_it_is() {
             assert_eq!((number, there), (turn, shard));
         }
     });
+}
+
+#[test]
+fn a_pool_without_bounds_is_refused_with_its_size() {
+    let system = System::start(1).unwrap();
+    for size in [(1 << 20) + 1, 1 << 50, usize::MAX] {
+        let refused = catch_unwind(AssertUnwindSafe(|| {
+            drop(system.pool(size, |number| Hand { number }));
+        }));
+        let said = *refused.unwrap_err().downcast::<String>().unwrap();
+        let expected = format!("a pool of {size} workers: it takes 1048576 at most");
+        assert!(said.starts_with(&expected), "{said}");
+    }
+    let most = system.block_on(system.pool(1 << 20, |number| Hand { number }));
+    assert_eq!(most.unwrap().size(), 1 << 20);
 }
 
 #[test]
