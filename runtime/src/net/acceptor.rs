@@ -58,6 +58,13 @@ impl Acceptor {
         &self.socket
     }
 
+    /// Ends the accept that is armed, waits for its end, and closes the socket.
+    pub(super) async fn close(self) {
+        let Acceptor { armed, socket, .. } = self;
+        drop(armed);
+        Socket::close(socket).await;
+    }
+
     /// Waits for a connection.
     pub(super) async fn accept(&self) -> io::Result<OwnedFd> {
         let _turn = self.turn.hold().await;

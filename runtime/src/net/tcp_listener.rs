@@ -128,6 +128,35 @@ impl TcpListener {
         }
     }
 
+    /// Closes the listener. When the future is done, its address is free again.
+    ///
+    /// Dropping the listener closes it as well, but not before the accept that it left with the kernel has ended, some turns later.
+    /// Connections that nobody has accepted are closed. Whoever forgets the future of an accept (`mem::forget`) instead of dropping
+    /// it makes this wait for ever.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: the listener is closed even if the future is dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use greenroom_runtime::Builder;
+    /// use greenroom_runtime::net::TcpListener;
+    ///
+    /// let runtime = Builder::new().shards(1).start()?;
+    /// runtime.run_on(0, || async {
+    ///     let listener = TcpListener::bind("127.0.0.1:0")?;
+    ///     let address = listener.local_addr()?;
+    ///     listener.close().await;
+    ///     TcpListener::bind(address).map(drop)
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn close(self) {
+        self.acceptor.close().await;
+    }
+
     /// Returns the address it listens at.
     ///
     /// # Errors

@@ -110,6 +110,19 @@ impl UdpSocket {
         }
     }
 
+    /// Closes the socket. When the future is done, its address is free again.
+    ///
+    /// Dropping the socket closes it as well, but not before a receive or send that was dropped has ended, some turns later.
+    /// Datagrams that nobody has received are lost. Whoever forgets the future of an operation (`mem::forget`) instead of
+    /// dropping it makes this wait for ever.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: the socket is closed even if the future is dropped.
+    pub async fn close(self) {
+        Socket::close(self.socket).await;
+    }
+
     fn from_fd(fd: OwnedFd) -> UdpSocket {
         UdpSocket {
             socket: Socket::new(fd),

@@ -70,6 +70,19 @@ impl<K: Default + 'static> Socket<K> {
             socket: Rc::clone(self),
         }
     }
+
+    /// Waits until no operation, a cancelled one included, is in flight on the socket, and closes it.
+    ///
+    /// For who has the only handle. Dropping the future leaves the closing to the last operation.
+    pub(crate) async fn close(socket: Rc<Self>) {
+        let lanes = (socket.take_inbound().await, socket.take_outbound().await);
+        drop(lanes);
+        debug_assert_eq!(
+            Rc::strong_count(&socket),
+            1,
+            "what is in flight holds a lane"
+        );
+    }
 }
 
 /// What cancelled inbound operations brought home for the next one.

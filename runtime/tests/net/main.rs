@@ -1,5 +1,6 @@
 //! Sockets, through the public API.
 
+mod close;
 mod connect;
 mod half_closed;
 mod migrate;

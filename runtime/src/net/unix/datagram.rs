@@ -116,6 +116,17 @@ impl UnixDatagram {
         }
     }
 
+    /// Closes the socket. When the future is done, its name is free again; the file of a path stays.
+    ///
+    /// Otherwise as [`UdpSocket::close`](crate::net::UdpSocket::close).
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: the socket is closed even if the future is dropped.
+    pub async fn close(self) {
+        Socket::close(self.socket).await;
+    }
+
     fn from_fd(fd: OwnedFd) -> UnixDatagram {
         UnixDatagram {
             socket: Socket::new(fd),

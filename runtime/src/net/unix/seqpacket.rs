@@ -347,6 +347,17 @@ impl UnixSeqpacketListener {
         Ok(UnixSeqpacket::from_fd(self.acceptor.accept().await?))
     }
 
+    /// Closes the listener. When the future is done, its name is free again; the file of a path stays.
+    ///
+    /// Otherwise as [`TcpListener::close`](crate::net::TcpListener::close).
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: the listener is closed even if the future is dropped.
+    pub async fn close(self) {
+        self.acceptor.close().await;
+    }
+
     /// Returns the address it listens at.
     ///
     /// # Errors
