@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
+use std::task::Poll;
 
 use futures_channel::oneshot;
 use greenroom::HandlerRan;
@@ -354,6 +355,33 @@ fn an_askers_waker_that_panics_does_not_end_the_actor_that_answers() {
             assert!(system.block_on(ask).is_ok());
         }
         assert_eq!(counts(system).panics, 0);
+    });
+}
+
+#[test]
+fn a_waker_that_panics_on_the_shard_of_the_actor_does_not_end_it_either() {
+    on_shards(&[1, 2], |system| {
+        let home = last_shard(system);
+        let ledger = ledger::<8>(system, home);
+        system.run_on(home, move || async move {
+            let waker = std::sync::Arc::new(Grenade).into();
+            let mut ask = Box::pin(ledger.note_slowly(0, 1).into_future());
+            let mut poll = || {
+                let mut cx = std::task::Context::from_waker(&waker);
+                ask.as_mut().poll(&mut cx)
+            };
+            assert!(poll().is_pending());
+            for _ in 0..10_000 {
+                yield_now().await;
+                if let Poll::Ready(answer) = poll() {
+                    assert_eq!(answer.unwrap(), 1);
+                    return;
+                }
+            }
+            panic!("there is no answer");
+        });
+        assert_eq!(counts(system).panics, 0);
+        assert!(system.block_on(ledger.seen().into_future()).is_ok());
     });
 }
 

@@ -31,7 +31,7 @@ pub use self::note::{AskId, AskNote};
 use std::fmt;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use futures_channel::oneshot;
 
@@ -42,7 +42,7 @@ use self::table::ON_THE_STACK;
 pub(crate) use self::table::Replies;
 use super::record::Record;
 use crate::shard::{Shard, ShardId, ShardNumber, context, registry};
-use crate::task::{Origin, contain};
+use crate::task::{Origin, contain, woken_task};
 
 /// Why a slot has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -426,9 +426,19 @@ unsafe fn fill<T: 'static>(shard: &Shard, place: Place, value: T) {
     let waker = unsafe { shard.replies().borrow_mut().fill(place, &mut value) };
     // Waking and dropping may run user code: the table is no longer borrowed.
     if let Some(waker) = waker {
-        waker.wake();
+        if woken_task(&waker).is_some() {
+            waker.wake();
+        } else {
+            wake_stranger(shard, waker);
+        }
     }
     drop(value);
+}
+
+/// Wakes with a waker that is anybody's: a panic in it is no affair of whoever answers.
+#[inline(never)]
+fn wake_stranger(shard: &Shard, waker: Waker) {
+    shard.contain(|| waker.wake());
 }
 
 #[inline]
