@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p greenroom-benches --bin messages [-- NAME..]` prints one row per work: the median of five
 //! runs. The work is what users of other frameworks measure: three million `add(1)` with one `get` at the end that
-//! checks the sum, 200 000 sequential `get`s, 200 000 actors.
+//! checks the sum, the same across shards with one message a turn, 200 000 sequential `get`s, 200 000 actors.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its rows")]
 #![expect(unsafe_code, reason = "a counting allocator")]
@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use greenroom::prelude::*;
 
 const TELLS: u64 = 3_000_000;
+const LONE_TELLS: u64 = 500_000;
 const ASKS: u64 = 200_000;
 /// Fewer than on one shard: with `SPIN_US=0` each of these waits for two sleeping threads to wake up.
 const CROSS_ASKS: u64 = 20_000;
@@ -98,6 +99,19 @@ async fn tells(counter: Addr<Counter>) -> Sample {
     .await
 }
 
+/// Each in a turn of its own, so that it crosses alone.
+async fn lone_tells(counter: Addr<Counter>) -> Sample {
+    counter.reset().await.unwrap();
+    measure(async || {
+        for _ in 0..LONE_TELLS {
+            counter.add(1).tell().await.unwrap();
+            greenroom::runtime::yield_now().await;
+        }
+        assert_eq!(counter.get().await.unwrap(), LONE_TELLS);
+    })
+    .await
+}
+
 /// One message at a time: each is answered before the next is sent, so nothing is batched.
 async fn asks(counter: Addr<Counter>, count: u64) -> Sample {
     measure(async || {
@@ -157,6 +171,13 @@ fn main() {
                 .map(|_| system.run_on(0, move || tells(counter)))
                 .collect();
             row(&tell, TELLS, &mut samples);
+        }
+        let lone = format!("{place} tell, alone");
+        if shard != 0 && is_wanted(&lone) {
+            let mut samples: Vec<_> = (0..RUNS)
+                .map(|_| system.run_on(0, move || lone_tells(counter)))
+                .collect();
+            row(&lone, LONE_TELLS, &mut samples);
         }
         let ask = format!("{place} ask");
         if is_wanted(&ask) {
