@@ -14,12 +14,7 @@ pub(super) fn start<T: Send + 'static>(
     call: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<BlockingHandle<T>> {
     let pool = context::with(|shard| shard.team().blocking().clone());
-    let pool =
-        pool.ok_or_else(|| {
-            io::Error::other(
-                "no shard on this thread: files belong to one; run this on a shard, with `run_on` or `spawn_on`",
-            )
-        })?;
+    let pool = pool.ok_or_else(|| context::no_shard("files belong to one"))?;
     Ok(blocking::submit(&pool, call))
 }
 

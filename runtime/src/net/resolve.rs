@@ -6,6 +6,7 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
+use crate::shard::context;
 use crate::{blocking, current_shard};
 
 /// The longest name of a host, in bytes.
@@ -70,9 +71,8 @@ impl Targets {
             Kind::Name { host, port } => (host, *port),
         };
         if current_shard().is_none() {
-            return Err(io::Error::other(
-                "no shard on this thread: names are looked up by the runtime of a shard; \
-                 run this on a shard, with `run_on` or `spawn_on`",
+            return Err(context::no_shard(
+                "names are looked up by the runtime of a shard",
             ));
         }
         let owned = host.clone();

@@ -251,9 +251,8 @@ impl Command {
     pub async fn spawn(&self) -> io::Result<Child> {
         let command = self.clone();
         let Some(pool) = context::with(|shard| shard.team().blocking().clone()) else {
-            return Err(io::Error::other(
-                "no shard on this thread: a child belongs to the shard that starts it; \
-                 run this on a shard, with `run_on` or `spawn_on`",
+            return Err(context::no_shard(
+                "a child belongs to the shard that starts it",
             ));
         };
         let started = crate::blocking::submit(&pool, move || {

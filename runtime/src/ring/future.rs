@@ -156,8 +156,5 @@ fn renew_waker<T: Operation>(key: &Key<T>, cx: &Context<'_>) {
 
 /// The error of an operation that has no shard to run on.
 pub(super) fn no_shard() -> io::Error {
-    io::Error::other(
-        "no shard on this thread: sockets and files belong to the shard that opened them; \
-         run this on a shard, with `run_on` or `spawn_on`",
-    )
+    context::no_shard("sockets and files belong to the shard that opened them")
 }

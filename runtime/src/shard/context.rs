@@ -6,6 +6,7 @@
 #![expect(unsafe_code, reason = "reads the scoped pointer to the current shard")]
 
 use std::cell::{Cell, RefCell};
+use std::io;
 use std::marker::PhantomData;
 use std::ptr;
 
@@ -47,6 +48,14 @@ pub(crate) fn with<R>(f: impl FnOnce(&Shard) -> R) -> Option<R> {
     // SAFETY: by the invariant of `CURRENT` the pointer comes from a live `Entered`, which borrows the shard.
     let shard = unsafe { &*current };
     Some(f(shard))
+}
+
+/// The error of I/O on a thread that runs no shard; `why` says what needs one.
+#[cold]
+pub(crate) fn no_shard(why: &str) -> io::Error {
+    io::Error::other(format!(
+        "no shard on this thread: {why}; run this on a shard, with `run_on` or `spawn_on`"
+    ))
 }
 
 /// Calls `f` with the current shard's I/O driver.

@@ -29,6 +29,15 @@ use crate::task::{TaskId, woken_task};
 /// Nanoseconds in one tick of the wheel.
 const TICK_NS: NonZeroU64 = NonZeroU64::new(1_000_000).expect("not zero");
 
+/// Ends what needs the timers of a shard and has none.
+#[cold]
+#[track_caller]
+fn no_timers(what: &str) -> ! {
+    panic!(
+        "{what} on a thread that is no shard, and has no timers: run it on a shard, with `run_on` or `spawn_on`"
+    )
+}
+
 /// A moment on the clock of the runtime.
 ///
 /// It is the monotonic clock of the machine, so moments of different shards can be compared.
@@ -94,11 +103,7 @@ impl Instant {
     /// The current moment, for something that waits on this shard.
     #[track_caller]
     fn now_of_timers(what: &str) -> Self {
-        Self::now_on_shard().unwrap_or_else(|| {
-            panic!(
-                "`{what}` was called on a thread that is no shard, and has no timers: run it on a shard, with `run_on` or `spawn_on`"
-            )
-        })
+        Self::now_on_shard().unwrap_or_else(|| no_timers(&format!("`{what}` was called")))
     }
 
     fn now_on_shard() -> Option<Self> {

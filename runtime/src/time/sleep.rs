@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use super::Instant;
 use super::wheel::TimerKey;
+use super::{Instant, no_timers};
 use crate::shard::{Shard, ShardNumber, context};
 
 /// Waits for a time, counted from this call.
@@ -95,7 +95,7 @@ impl Future for Sleep {
             let key = shard.timers().borrow_mut().insert(deadline.ns, waker);
             Polled::Waits(shard.number(), key)
         });
-        match polled.unwrap_or_else(|| panic!("a sleep was polled on a thread that is no shard, and has no timers: run it on a shard, with `run_on` or `spawn_on`")) {
+        match polled.unwrap_or_else(|| no_timers("a sleep was polled")) {
             Polled::Waits(number, key) => self.timer = Some((number, key)),
             Polled::Yielded => self.yielded = true,
             Polled::Passed => {
