@@ -544,3 +544,38 @@ fn what_a_destructor_sends_at_the_end_of_a_turn_leaves_with_that_turn() {
         assert_eq!(answered, Ok(Ok(7)));
     });
 }
+
+#[test]
+fn what_needs_a_shard_says_on_other_threads_where_it_runs() {
+    let check_panic = |name: &str, call: fn()| {
+        let payload = std::panic::catch_unwind(call).unwrap_err();
+        let text = greenroom_runtime::task::panic_text(&*payload).to_owned();
+        assert!(text.starts_with(&format!("`{name}` was called")), "{text}");
+        assert!(text.contains("`run_on`"), "{text}");
+    };
+    check_panic("sleep", || drop(sleep(Duration::from_secs(1))));
+    check_panic("interval", || drop(interval(Duration::from_secs(1))));
+    check_panic("timeout", || {
+        drop(timeout(Duration::from_secs(1), std::future::ready(())));
+    });
+
+    let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+    let read = std::pin::pin!(greenroom_runtime::fs::read("any")).poll(&mut cx);
+    let command = greenroom_runtime::process::Command::new("any");
+    let spawned = std::pin::pin!(command.spawn()).poll(&mut cx);
+    let connected = std::pin::pin!(greenroom_runtime::net::TcpStream::connect("any:80"));
+    let connected = connected.poll(&mut cx);
+    let outcomes = [
+        read.map(|done| done.err()),
+        spawned.map(|done| done.err()),
+        connected.map(|done| done.err()),
+    ];
+    for outcome in outcomes {
+        let std::task::Poll::Ready(Some(error)) = outcome else {
+            panic!("refused at once");
+        };
+        let text = error.to_string();
+        assert!(text.contains("no shard on this thread"), "{text}");
+        assert!(text.contains("`run_on`"), "{text}");
+    }
+}
