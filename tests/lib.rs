@@ -64,6 +64,17 @@ pub fn start(shards: usize) -> System {
         .expect("a system starts")
 }
 
+/// Starts a system whose actors have hardly any time to stop before they are killed.
+///
+/// # Panics
+/// If the system does not start.
+#[must_use]
+pub fn start_hasty(shards: usize) -> System {
+    let builder = System::builder().shards(shards).pin(false);
+    let builder = builder.stop_grace(Duration::from_millis(20));
+    builder.start().expect("a system starts")
+}
+
 /// Waits for a message of a handler or of a drop.
 ///
 /// # Panics

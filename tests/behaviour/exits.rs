@@ -8,7 +8,7 @@ use greenroom::prelude::*;
 use greenroom::runtime::yield_now;
 use greenroom::{Down, ExitReason, LifeState, Owned, Restart, ToldError, spawn_started};
 use greenroom_tests::{
-    bounded, bounded_wait, counts, hear, last_shard, ledger, on_shards, poll_once,
+    bounded, bounded_wait, counts, hear, last_shard, ledger, on_shards, poll_once, start_hasty,
 };
 
 /// How an actor is to start.
@@ -371,12 +371,7 @@ impl Hesitant {
 fn a_spawn_that_is_given_up_while_the_start_hook_waits_leaves_no_actor() {
     bounded("the grace", || {
         for shards in [1, 2] {
-            let system = System::builder()
-                .shards(shards)
-                .pin(false)
-                .stop_grace(Duration::from_millis(20))
-                .start()
-                .unwrap();
+            let system = start_hasty(shards);
             let (begun, heard) = mpsc::channel();
             for shard in system.shards() {
                 let begun = begun.clone();
@@ -394,12 +389,7 @@ fn a_spawn_that_is_given_up_while_the_start_hook_waits_leaves_no_actor() {
 fn an_actor_that_does_not_stop_in_time_is_killed_and_says_where_it_was() {
     bounded("the grace", || {
         for shards in [1, 2, 4] {
-            let system = System::builder()
-                .shards(shards)
-                .pin(false)
-                .stop_grace(Duration::from_millis(20))
-                .start()
-                .unwrap();
+            let system = start_hasty(shards);
             let (diary, heard) = diary(&system);
             let (_open, gate) = oneshot::channel();
             let mut waits = diary.wait(gate).into_future();

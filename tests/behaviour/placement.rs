@@ -13,7 +13,7 @@ use greenroom::runtime::yield_now;
 use greenroom::{Pool, ShardId};
 use greenroom_tests::{
     Homely, PATIENCE, block_shard, bounded, bounded_wait, counts, hear, last_shard, on_shards,
-    poll_once,
+    poll_once, start_hasty,
 };
 
 const ALL: &[usize] = &[1, 2, 4];
@@ -67,12 +67,7 @@ fn a_start_on_all_shards_that_fails_on_one_leaves_none() {
 #[test]
 fn a_start_that_fails_on_one_shard_is_told_though_it_never_ends_on_another() {
     bounded("the grace", || {
-        let system = System::builder()
-            .shards(2)
-            .pin(false)
-            .stop_grace(Duration::from_millis(20))
-            .start()
-            .unwrap();
+        let system = start_hasty(2);
         for failing in system.shards() {
             let (dropped, drops) = mpsc::channel();
             let (_shut, gate) = oneshot::channel();
