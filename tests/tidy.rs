@@ -112,6 +112,7 @@ const DEPENDENCIES: [(&str, &[&str]); 3] = [
             "greenroom-macros",
             "greenroom-runtime",
             "hashbrown",
+            "pin-project-lite",
             "serde",
             "serde_json",
             "slab",

@@ -25,6 +25,35 @@ pub(crate) fn for_the_call(attrs: &[impl Borrow<Attribute>]) -> TokenStream {
     filtered(attrs, FOR_THE_CALL)
 }
 
+/// Where a part of the method is missing: `cfg` of the opposite; nothing for a method that is always there.
+pub(crate) fn where_absent(attrs: &[impl Borrow<Attribute>]) -> Option<TokenStream> {
+    let conditions: Vec<TokenStream> = attrs
+        .iter()
+        .flat_map(|attr| conditions(attr.borrow().meta.to_token_stream()))
+        .collect();
+    (!conditions.is_empty()).then(|| quote!(#[cfg(not(all(#(#conditions),*)))]))
+}
+
+/// What an attribute asks for; `cfg_attr(p, cfg(q))` asks for `q` where `p` holds.
+fn conditions(meta: TokenStream) -> Vec<TokenStream> {
+    if let Some(arguments) = cfg_attr_arguments(meta.clone()) {
+        let mut parts = split_at_commas(arguments).into_iter();
+        let Some(predicate) = parts.next() else {
+            return Vec::new();
+        };
+        return parts
+            .flat_map(conditions)
+            .map(|condition| quote!(any(not(#predicate), #condition)))
+            .collect();
+    }
+    match syn::parse2::<Meta>(meta) {
+        Ok(Meta::List(list)) if list.path.is_ident("cfg") => {
+            split_at_commas(list.tokens).into_iter().take(1).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// Whether one of the attributes is a `cfg`, also behind `cfg_attr`.
 pub(crate) fn has_cfg(attrs: &[impl Borrow<Attribute>]) -> bool {
     !for_every_part(attrs).is_empty()
@@ -150,6 +179,25 @@ mod tests {
             &quote!(#[cfg_attr(feature = "a", cfg_attr(unix, cfg(test)))]),
             &quote!(#[cfg_attr(feature = "a", cfg_attr(unix, cfg(test), doc = "x"))]),
         );
+    }
+
+    #[test]
+    fn a_method_is_absent_where_one_of_its_conditions_fails() {
+        let absent = |attrs| {
+            let attrs = Attribute::parse_outer.parse2(attrs).expect("attributes");
+            where_absent(&attrs).map(|tokens| tokens.to_string())
+        };
+        let same =
+            |attrs, expected: TokenStream| assert_eq!(absent(attrs), Some(expected.to_string()));
+        same(
+            quote!(#[cfg(unix)] #[inline] #[cfg(test,)]),
+            quote!(#[cfg(not(all(unix, test)))]),
+        );
+        same(
+            quote!(#[cfg_attr(a, inline, cfg_attr(b, cfg(c)), cfg(d))]),
+            quote!(#[cfg(not(all(any(not(a), any(not(b), c)), any(not(a), d))))]),
+        );
+        assert_eq!(absent(quote!(#[doc = "x"] #[cfg_attr(a, inline)])), None);
     }
 
     #[test]

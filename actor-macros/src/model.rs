@@ -81,6 +81,8 @@ pub(crate) struct Argument {
     pub(crate) name: Ident,
     pub(crate) ty: Type,
     pub(crate) place: Place,
+    /// Whether it travels in the proof that it may cross shards.
+    pub(crate) is_proved: bool,
     /// Whether the call takes whatever can be converted to it.
     pub(crate) is_into: bool,
     /// Whether it decides on the instance of a sharded actor.
@@ -104,6 +106,8 @@ pub(crate) enum Slot {
 pub(crate) struct Answer {
     pub(crate) ty: TokenStream,
     pub(crate) place: Place,
+    /// Whether it travels in the proof that it may cross shards.
+    pub(crate) is_proved: bool,
     /// Whether the handler's `Result` becomes the caller's.
     pub(crate) is_flat: bool,
     /// Whether the handler answers through a `Reply`, perhaps later.
@@ -253,6 +257,11 @@ impl<'a> Method<'a> {
         self.attrs.iter().map(|attr| (*attr).clone()).collect()
     }
 
+    /// Whether a value of this type travels in the proof that it may cross shards.
+    fn proves(&self, ty: &Type) -> bool {
+        !self.options.is_local && !types::is_spelled_crossing(ty)
+    }
+
     /// What the caller gets back.
     pub(crate) fn answer(&self, actor: &Type) -> Answer {
         let deferred = self.deferred();
@@ -268,6 +277,7 @@ impl<'a> Method<'a> {
                 None => quote_spanned!(hygiene::generated()=> ()),
             },
             place: written.map_or_else(Place::nowhere, Place::of),
+            is_proved: written.is_some_and(|ty| self.proves(ty)),
             is_flat,
             is_deferred: deferred.is_some(),
         }
@@ -286,6 +296,7 @@ impl<'a> Method<'a> {
                         name: param.call_name(arguments.len()),
                         ty: NameSelf { actor }.in_type(&param.typed.ty),
                         place,
+                        is_proved: self.proves(&param.typed.ty),
                         is_into: param.into.is_some(),
                         is_key: param.key.is_some(),
                     });
@@ -305,6 +316,7 @@ impl<'a> Method<'a> {
                             name: param.item_name(is_only, position),
                             ty: NameSelf { actor }.in_type(ty),
                             place: Place::of(ty),
+                            is_proved: self.proves(ty),
                             is_into: false,
                             is_key: false,
                         })

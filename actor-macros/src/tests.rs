@@ -62,7 +62,8 @@ fn attribute_and_item(input: TokenStream) -> (TokenStream, TokenStream) {
 }
 
 /// Tokens without their spacing, without the commas at the end of a list or of bounds, which
-/// rustfmt adds and removes, and without the colons before `<`, which it removes in types.
+/// rustfmt adds and removes, without the colons before `<`, which it removes in types, and without the braces
+/// around the body of an arm, which it adds to a long one.
 fn words(tokens: TokenStream) -> Vec<String> {
     let mut words = Vec::new();
     for token in tokens {
@@ -77,6 +78,11 @@ fn words(tokens: TokenStream) -> Vec<String> {
                 if open == "{" && words.last().is_some_and(|word| word == ",") {
                     words.pop();
                 }
+                if open == "{" && words.ends_with(&["=".to_owned(), ">".to_owned()]) {
+                    words.extend(self::words(group.stream()));
+                    words.push(",".to_owned());
+                    continue;
+                }
                 words.push(open.to_owned());
                 words.extend(self::words(group.stream()));
                 if words.last().is_some_and(|word| word == ",") {
@@ -88,6 +94,9 @@ fn words(tokens: TokenStream) -> Vec<String> {
                 let token = token.to_string();
                 while token == "<" && words.last().is_some_and(|word| word == ":") {
                     words.pop();
+                }
+                if token == "," && words.last().is_some_and(|word| word == ",") {
+                    continue;
                 }
                 if token == ">" && words.last().is_some_and(|word| word == ",") {
                     words.pop();

@@ -70,6 +70,51 @@ pub(crate) fn only_argument(segment: &PathSegment) -> Option<&Type> {
     }
 }
 
+/// Types that may cross shards, whoever reads their names.
+const CROSSING: &[&str] = &[
+    "String", "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "str",
+    "u8", "u16", "u32", "u64", "u128", "usize",
+];
+
+/// Types that may cross shards if what is in them may.
+const CROSSING_WITH: &[&str] = &["Box", "Option", "Result", "Vec"];
+
+/// Whether the spelling says that values of a type may cross shards.
+///
+/// Most parameters and answers are of such types, and need no proof of their own. A module may give one of these names to
+/// another type; that one is reported with the whole of the messages.
+pub(crate) fn is_spelled_crossing(ty: &Type) -> bool {
+    match bare(ty) {
+        Type::Tuple(tuple) => tuple.elems.iter().all(is_spelled_crossing),
+        Type::Array(array) => is_spelled_crossing(&array.elem),
+        Type::Slice(slice) => is_spelled_crossing(&slice.elem),
+        Type::Path(TypePath {
+            qself: None, path, ..
+        }) => is_path_crossing(path),
+        _ => false,
+    }
+}
+
+fn is_path_crossing(path: &Path) -> bool {
+    let mut segments = path.segments.iter();
+    let (Some(PathSegment { ident, arguments }), None) = (segments.next(), segments.next()) else {
+        return false;
+    };
+    let is_one_of =
+        |names: &[&str]| path.leading_colon.is_none() && names.iter().any(|name| ident == name);
+    match arguments {
+        PathArguments::None => is_one_of(CROSSING),
+        PathArguments::AngleBracketed(AngleBracketedGenericArguments { args, .. }) => {
+            is_one_of(CROSSING_WITH)
+                && args.iter().all(|argument| match argument {
+                    GenericArgument::Type(ty) => is_spelled_crossing(ty),
+                    _ => false,
+                })
+        }
+        PathArguments::Parenthesized(_) => false,
+    }
+}
+
 /// Adds to the bounds that every type parameter is `'static`.
 ///
 /// An actor is, and a user who forgets to say so would read nine errors about generated code.

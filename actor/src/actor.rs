@@ -5,7 +5,7 @@ use crate::context::Ctx;
 use crate::error::StartFailure;
 use crate::life::{ChildExit, Down, ReadingPhase, Share, ToldError};
 use crate::mailbox::Mailbox;
-use crate::reply::Carried;
+use crate::reply::Carries;
 use crate::way::Way;
 
 /// What becomes of a message that finds no room: the option `overflow` of `#[actor]`.
@@ -28,9 +28,9 @@ pub enum Overflow {
 )]
 pub trait Actor: Sized + 'static {
     /// The messages that may come from other shards.
-    type Msg: Send + 'static;
+    type Msg: Carries + Send + 'static;
     /// All messages.
-    type LocalMsg: From<Self::Msg> + 'static;
+    type LocalMsg: Carries + From<Self::Msg> + 'static;
     /// The calls, generic over the way to the actor.
     type Client<W: Way<Actor = Self>>: FromPort<W>;
     /// What the actor is called in errors.
@@ -56,14 +56,6 @@ pub trait Actor: Sized + 'static {
     #[doc(hidden)]
     const HEARS_ERRORS: bool = false;
 
-    /// What a message carries besides its arguments.
-    #[doc(hidden)]
-    fn carried(message: &Self::LocalMsg) -> Carried<'_>;
-
-    /// The same of a message that may come from other shards.
-    #[doc(hidden)]
-    fn shared_carried(message: &Self::Msg) -> Carried<'_>;
-
     /// Handles a message whose handler is synchronous, or gives it back.
     #[doc(hidden)]
     fn dispatch_now(
@@ -72,13 +64,16 @@ pub trait Actor: Sized + 'static {
         ctx: &mut Ctx<Self>,
     ) -> Option<Self::LocalMsg>;
 
-    /// Handles any message.
+    /// The future of a message whose handler is asynchronous.
     #[doc(hidden)]
     fn dispatch(
         &mut self,
         message: Self::LocalMsg,
         ctx: &mut Ctx<Self>,
-    ) -> impl Future<Output = ()>;
+    ) -> impl Future<Output = ()> {
+        let _ = (message, ctx);
+        std::future::ready(())
+    }
 
     /// Begins to handle messages side by side, if the message is one of that kind, or gives it back.
     #[doc(hidden)]

@@ -50,6 +50,7 @@ extern crate self as greenroom;
 mod abort;
 mod actor;
 mod address;
+mod answering;
 mod bulk;
 mod call;
 mod context;

@@ -134,24 +134,56 @@ impl<R> Drop for Reply<R> {
     }
 }
 
+/// The messages of an actor, seen from the framework.
+#[doc(hidden)]
+pub trait Carries {
+    /// What a message carries besides its arguments.
+    ///
+    /// Asked for seldom: before an asynchronous handler begins, when an asker has given up, and when something went wrong.
+    fn carried(&self) -> Carried<'_>;
+}
+
 /// What a message carries besides its arguments, where it lies.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
-pub struct Carried<'a>(
-    pub &'a dyn AnyReply,
+pub struct Carried<'a> {
+    reply: &'a dyn AnyReply,
     /// Its method's name. A thin pointer: each actor that waits keeps one.
-    pub &'static &'static str,
+    method: &'static &'static str,
     /// The handler may give the reply away.
-    pub bool,
-);
+    is_deferred: bool,
+}
+
+/// Of a message whose handler returns the answer.
+#[must_use]
+pub fn carried<'a>(reply: &'a dyn AnyReply, method: &'static &'static str) -> Carried<'a> {
+    Carried {
+        reply,
+        method,
+        is_deferred: false,
+    }
+}
+
+/// Of a message whose handler takes the reply.
+#[must_use]
+pub fn carried_deferred<'a>(reply: &'a dyn AnyReply, method: &'static &'static str) -> Carried<'a> {
+    Carried {
+        is_deferred: true,
+        ..carried(reply, method)
+    }
+}
 
 impl<'a> Carried<'a> {
     pub(crate) fn reply(self) -> &'a dyn AnyReply {
-        self.0
+        self.reply
     }
 
     pub(crate) fn method(self) -> &'static &'static str {
-        self.1
+        self.method
+    }
+
+    pub(crate) fn is_deferred(self) -> bool {
+        self.is_deferred
     }
 }
 

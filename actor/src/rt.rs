@@ -10,6 +10,10 @@ pub use greenroom_runtime::time::MissedTicks;
 
 pub use crate::actor::{Actor, Overflow};
 pub use crate::address::{FromPort, Port, Refused, SameShard};
+pub use crate::answering::{
+    Answering, AnsweringFlat, OneOf2, OneOf3, OneOf4, OneOf5, OneOf6, OneOf7, OneOf8, Resident,
+    Show, ShowDisplay, ShowNothing, answer, answer_flat, answering, answering_flat, resident,
+};
 pub use crate::bulk::{
     Replies, SharedAnswer, answer_all, answer_all_flat, gather, gather_answered,
 };
@@ -21,17 +25,36 @@ pub use crate::life::{ChildExit, Down, ToldError};
 pub use crate::mailbox::{Mailbox, Parcel};
 pub use crate::outside::Outside;
 pub use crate::place::Place;
-pub use crate::reply::{AnyReply, Carried, Reply};
+pub use crate::reply::{AnyReply, Carried, Carries, Reply, carried, carried_deferred};
 pub use crate::route::{Aimed, HasKeys};
 pub use crate::way::{Suits, Way};
 
-use crate::life::{Event, note_told_error};
 use crate::observe::Trail;
-use crate::registry::Registry;
+
+/// What an actor or a method is called.
+pub type Name = &'static str;
+
+/// What a method of a client makes on a way.
+pub type CallOn<W, M, A, B> = <W as Way>::Call<M, A, B>;
+
+/// A message where none of its kind comes.
+#[cold]
+pub fn unexpected() -> ! {
+    unreachable!("a message is handled where it is expected")
+}
 
 /// What runs the functions under `#[greenroom::main]` and `#[greenroom::test]`.
 pub mod entry {
     pub use crate::entry::{main, test};
+}
+
+/// What generated code names for each message: shorter to print, to resolve and to read. Names that start like this are
+/// reserved, so none of the user's is hidden.
+pub mod short {
+    pub use super::{
+        CallOn as __Call, Flat as __Flat, Message as __Message, Name as __Name, Plain as __Plain,
+        Reply as __Reply, Suits as __Suits, answer as __answer, carried as __carried,
+    };
 }
 
 pub use self::given::*;
@@ -40,7 +63,7 @@ pub use self::given::*;
 mod given {
     pub use ::core::clone::Clone;
     pub use ::core::convert::{From, Into};
-    pub use ::core::future::Future;
+    pub use ::core::future::{Future, pending};
     pub use ::core::marker::Copy;
     pub use ::core::option::Option::{self, None, Some};
     pub use ::core::primitive::{bool, str, u64, usize};
@@ -121,99 +144,6 @@ impl<R> AnyReply for Cross<Reply<R>> {
 #[inline]
 pub fn key_hash<K: core::hash::Hash>(key: &K) -> u64 {
     crate::placement::hash_of(key)
-}
-
-/// Answers with a handler's value.
-#[inline]
-pub fn answer<R>(reply: Reply<R>, value: R) {
-    reply.send(value);
-}
-
-/// Answers with a handler's `Result`; the error of a told message, for which nobody waits, is counted, and goes to the
-/// hook of the actor.
-#[inline]
-pub fn answer_flat<A: Actor, R: IsResult>(
-    reply: Reply<R>,
-    value: R,
-    ctx: &mut Ctx<A>,
-    method: &'static str,
-    show: fn(&R) -> Option<String>,
-) {
-    if value.is_failure() {
-        failed(reply, value, ctx, method, show);
-    } else {
-        reply.send(value);
-    }
-}
-
-#[cold]
-fn failed<A: Actor, R: IsResult>(
-    reply: Reply<R>,
-    value: R,
-    ctx: &mut Ctx<A>,
-    method: &'static str,
-    show: fn(&R) -> Option<String>,
-) {
-    ctx.resident().visit(|mailbox| mailbox.tally().err());
-    if reply.is_told() {
-        drop(reply);
-        told_error(value, ctx, method, show);
-    } else {
-        reply.send(value);
-    }
-}
-
-fn told_error<A: Actor, R: IsResult>(
-    value: R,
-    ctx: &mut Ctx<A>,
-    method: &'static str,
-    show: fn(&R) -> Option<String>,
-) {
-    Registry::with(Registry::count_told_error);
-    let is_traced = cfg!(feature = "tracing");
-    let text = (A::HEARS_ERRORS || is_traced)
-        .then(|| show(&value))
-        .flatten();
-    let Err(error) = value.into_result() else {
-        return;
-    };
-    note_told_error(A::NAME, method, text.as_deref());
-    if A::HEARS_ERRORS {
-        let error = ToldError::new(method, text, Box::new(error));
-        ctx.resident()
-            .visit(|mailbox| mailbox.push_event(Event::Error(error)));
-    }
-}
-
-/// What a handler returned, whose error is to be shown if it can be. The method that suits it best is found by
-/// auto-reference: asking for a trait here would answer a type that is no `Result` with one more error.
-#[derive(Debug)]
-pub struct Show<'a, R>(pub &'a R);
-
-/// Shows an error that implements `Display`.
-pub trait ShowDisplay<R> {
-    /// What makes the text.
-    fn shower(&self) -> fn(&R) -> Option<String>;
-}
-
-impl<T, E: std::fmt::Display> ShowDisplay<Result<T, E>> for &Show<'_, Result<T, E>> {
-    #[inline]
-    fn shower(&self) -> fn(&Result<T, E>) -> Option<String> {
-        |returned| returned.as_ref().err().map(ToString::to_string)
-    }
-}
-
-/// Shows nothing of anything else.
-pub trait ShowNothing<R> {
-    /// What makes no text.
-    fn shower(&self) -> fn(&R) -> Option<String>;
-}
-
-impl<R> ShowNothing<R> for Show<'_, R> {
-    #[inline]
-    fn shower(&self) -> fn(&R) -> Option<String> {
-        |_| None
-    }
 }
 
 /// The client of an `#[every(..)]` timer.

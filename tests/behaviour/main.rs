@@ -25,6 +25,7 @@ mod isolation;
 mod keyed;
 mod lanes;
 mod large;
+mod many_handlers;
 mod metrics;
 mod moved;
 mod names;

@@ -7,7 +7,7 @@ use proc_macro2::{Literal, TokenStream};
 use quote::quote_spanned;
 use syn::Ident;
 
-use super::dispatch::{call, name_of, shower, unwrapped};
+use super::dispatch::{call, name_of, reply, show, unwrapped};
 use crate::hygiene;
 use crate::model::{Batching, Message};
 
@@ -21,10 +21,12 @@ pub(super) fn handled(
 ) -> TokenStream {
     let max = Literal::usize_suffixed(batch.max);
     let answer = &message.answer;
-    let reply = unwrapped(message, &Ident::new("reply", hygiene::generated()));
-    let mut parts: Vec<TokenStream> = arguments
+    let reply = reply(message);
+    let mut parts: Vec<TokenStream> = message
+        .arguments
         .iter()
-        .map(|field| unwrapped(message, field))
+        .zip(arguments)
+        .map(|(argument, field)| unwrapped(argument.is_proved, field))
         .collect();
     if answer.is_deferred {
         parts.push(reply.clone());
@@ -54,27 +56,26 @@ pub(super) fn handled(
         )
     };
     let call = call(message, arguments);
+    let awaited = message
+        .is_async
+        .then(|| quote_spanned!(hygiene::generated()=> .await));
     if answer.is_deferred {
-        return quote_spanned!(hygiene::generated()=> let batch = #gathered; #call;);
+        return quote_spanned!(hygiene::generated()=> let batch = #gathered; #call #awaited;);
     }
     let (function, values) = if answer.is_flat {
         let name = name_of(message);
-        let values = quote_spanned!(hygiene::generated()=> replies, answer, ctx, #name, show);
+        let show = show();
+        let values = quote_spanned!(hygiene::generated()=> #show, replies, answer, ctx, #name);
         ("answer_all_flat", values)
     } else {
         let values = quote_spanned!(hygiene::generated()=> replies, answer);
         ("answer_all", values)
     };
-    let show = answer.is_flat.then(|| {
-        let shower = shower();
-        quote_spanned!(hygiene::generated()=> let show = #shower;)
-    });
     let place = answer.place;
     let answered = place.call(place.runtime_path(&[function]), values);
     quote_spanned! {hygiene::generated()=>
         let (batch, replies) = #gathered;
-        let answer = #call;
-        #show
+        let answer = #call #awaited;
         #answered;
     }
 }

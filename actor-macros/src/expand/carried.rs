@@ -1,10 +1,7 @@
 //! From a message to its method's name and to the reply in it.
-//!
-//! Asked for seldom: before an asynchronous handler begins, when an asker has given up, and when something went wrong.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::quote_spanned;
-use syn::Ident;
 
 use super::Names;
 use super::dispatch::name_of;
@@ -12,46 +9,54 @@ use crate::model::{ActorDef, Message};
 use crate::{attrs, hygiene};
 
 pub(super) fn expand(actor: &ActorDef, names: &Names) -> TokenStream {
-    let Names {
-        message: shared,
-        local_message,
-        ..
-    } = names;
-    let (local, crossing): (Vec<&Message>, Vec<&Message>) =
+    let (local, shared): (Vec<&Message>, Vec<&Message>) =
         actor.messages.iter().partition(|message| message.is_local);
-    let crossing = crossing.into_iter().map(|message| arm(message, shared));
-    let of_any = if names.has_local() {
-        let local = local.into_iter().map(|message| arm(message, local_message));
-        quote_spanned! {hygiene::generated()=>
-            match msg {
-                #local_message::__Shared(msg) => <Self as __rt::Actor>::shared_carried(msg),
-                #(#local)*
-                _ => __rt::core::unreachable!(),
-            }
-        }
-    } else {
-        quote_spanned!(hygiene::generated()=> <Self as __rt::Actor>::shared_carried(msg))
-    };
-    quote_spanned! {hygiene::generated()=>
-        fn carried(msg: &Self::LocalMsg) -> __rt::Carried<'_> {
-            #of_any
-        }
+    let of_shared = implementation(actor, &names.message, None, &shared);
+    let of_local = names.has_local().then(|| {
+        let wrapped = quote_spanned!(hygiene::generated()=> Self::__Shared(msg) => __rt::Carries::carried(msg),);
+        implementation(actor, &names.local_message, Some(&wrapped), &local)
+    });
+    quote_spanned!(hygiene::generated()=> #of_shared #of_local)
+}
 
-        fn shared_carried(msg: &Self::Msg) -> __rt::Carried<'_> {
-            match msg {
-                #(#crossing)*
-                _ => __rt::core::unreachable!(),
+fn implementation(
+    actor: &ActorDef,
+    owner: &Ident,
+    wrapped: Option<&TokenStream>,
+    messages: &[&Message],
+) -> TokenStream {
+    let (parameters, arguments, bounds) = actor.generics.split_for_impl();
+    // A match is complete without it if it has an arm for sure, and no variant is there for the type parameters only.
+    let is_complete = actor.generics.type_params().next().is_none()
+        && (wrapped.is_some()
+            || messages
+                .iter()
+                .any(|message| !attrs::has_cfg(&message.attrs)));
+    let rest =
+        (!is_complete).then(|| quote_spanned!(hygiene::generated()=> _ => __rt::unexpected(),));
+    let arms = messages.iter().map(|message| arm(message));
+    quote_spanned! {hygiene::generated()=>
+        #[automatically_derived]
+        impl #parameters __rt::Carries for #owner #arguments #bounds {
+            fn carried(&self) -> __rt::Carried<'_> {
+                match self {
+                    #wrapped
+                    #(#arms)*
+                    #rest
+                }
             }
         }
     }
 }
 
-fn arm(message: &Message, owner: &Ident) -> TokenStream {
+fn arm(message: &Message) -> TokenStream {
     let cfg = attrs::for_every_part(&message.attrs);
     let name = &message.name;
     let text = name_of(message);
-    let is_deferred = message.answer.is_deferred;
-    quote_spanned! {hygiene::generated()=>
-        #cfg #owner::#name(.., reply) => __rt::Carried(reply, &#text, #is_deferred),
-    }
+    let made = if message.answer.is_deferred {
+        quote_spanned!(hygiene::generated()=> __rt::carried_deferred)
+    } else {
+        quote_spanned!(hygiene::generated()=> __carried)
+    };
+    quote_spanned!(hygiene::generated()=> #cfg Self::#name(.., reply) => #made(reply, &#text),)
 }

@@ -54,7 +54,6 @@ fn handle(client: &Ident) -> TokenStream {
             }
         }
 
-        #[automatically_derived]
         impl<__P: __rt::Way> __rt::Copy for #client<__P> {}
 
         #[automatically_derived]
@@ -87,11 +86,11 @@ fn call(message: &Message, actor: &ActorDef, names: &Names) -> TokenStream {
     let tuple = argument_types(message);
     let marker = marker(message);
     let (_, arguments, _) = actor.generics.split_for_impl();
-    let types_of_call = quote_spanned!(blamed=> <#mode, #tuple, #marker #arguments>);
+    let types_of_call = quote_spanned!(blamed=> #mode, #tuple, #marker #arguments);
     let returned = if message.is_local {
-        quote_spanned!(blamed=> <__L as __rt::Way>::Call #types_of_call)
+        quote_spanned!(blamed=> __Call<__L, #types_of_call>)
     } else {
-        quote_spanned!(blamed=> <__P as __rt::Way>::Call #types_of_call)
+        quote_spanned!(blamed=> __Call<__P, #types_of_call>)
     };
     let place = message.answer.place;
     let way = if message.is_local {
@@ -165,7 +164,7 @@ impl Parameters {
             quote_spanned!(hygiene::generated()=> __P)
         };
         let tuple = argument_types(message);
-        bounds.push(quote_spanned!(hygiene::generated()=> #tuple: __rt::Suits<#way>));
+        bounds.push(quote_spanned!(hygiene::generated()=> #tuple: __Suits<#way>));
         Self {
             generics: (!generics.is_empty())
                 .then(|| quote_spanned!(hygiene::generated()=> <#(#generics),*>)),
@@ -181,9 +180,9 @@ fn mode(answer: &Answer) -> TokenStream {
     let ty = &answer.ty;
     let blamed = hygiene::blamed_on(answer.place.first);
     if answer.is_flat {
-        quote_spanned!(blamed=> __rt::Flat<#ty>)
+        quote_spanned!(blamed=> __Flat<#ty>)
     } else {
-        quote_spanned!(blamed=> __rt::Plain<#ty>)
+        quote_spanned!(blamed=> __Plain<#ty>)
     }
 }
 
@@ -195,7 +194,7 @@ fn argument_types(message: &Message) -> TokenStream {
 /// The type that stands for a message in the types of its calls.
 fn marker(message: &Message) -> Ident {
     let name = message.name.unraw();
-    format_ident!("__call_{name}", span = hygiene::generated())
+    format_ident!("__m_{name}", span = hygiene::generated())
 }
 
 /// How a message is built: a marker type, so that the compiler sees the code at each call.
@@ -228,13 +227,13 @@ fn method(message: &Message, actor: &ActorDef, names: &Names) -> TokenStream {
         #cfg
         pub enum #marker #parameters #bounds { #phantom }
         #cfg
-        impl #parameters __rt::Message<#mode, #arguments> for #marker #arguments_of_actor #bounds {
+        impl #parameters __Message<#mode, #arguments> for #marker #arguments_of_actor #bounds {
             type Of = #owner #arguments_of_actor;
-            const NAME: &'static __rt::str = #name;
+            const NAME: __Name = #name;
             #answers_later
             #lane
             #[inline]
-            fn build(args: #arguments, reply: __rt::Reply<#reply>) -> Self::Of {
+            fn build(args: #arguments, reply: __Reply<#reply>) -> Self::Of {
                 #size
                 #build
             }
@@ -261,36 +260,45 @@ fn key_hash(message: &Message) -> Option<TokenStream> {
 
 /// The message made of `args` and `reply`.
 ///
-/// Each argument and the reply of a shared message go through a constructor that asks for the proof
-/// that they may cross shards. The compiler reports a missing proof at the constructor's argument,
+/// What is to be proved to cross shards goes through a constructor that asks for it. The compiler reports a missing proof at the constructor's argument,
 /// hence the fields of tuples: they are blamed on all of the user's type.
 fn build(message: &Message, names: &Names) -> TokenStream {
     let name = &message.name;
     let fields = message.arguments.iter().enumerate();
-    let fields = fields.map(|(position, Argument { place, .. })| {
-        let field = place.field("args", position);
-        if message.is_local {
-            field
-        } else {
-            proof("new", field, *place)
-        }
-    });
+    let fields = fields.map(
+        |(
+            position,
+            Argument {
+                place, is_proved, ..
+            },
+        )| {
+            let field = place.field("args", position);
+            if *is_proved {
+                proof("new", field, *place)
+            } else {
+                field
+            }
+        },
+    );
     let fields = if message.is_boxed {
         quote_spanned!(hygiene::generated()=> __rt::Boxed::new((#(#fields,)*)),)
     } else {
         quote_spanned!(hygiene::generated()=> #(#fields,)*)
     };
-    if message.is_local {
-        let local_message = &names.local_message;
-        return quote_spanned!(hygiene::generated()=> #local_message::#name(#fields reply));
+    let owner = if message.is_local {
+        &names.local_message
+    } else {
+        &names.message
+    };
+    if !message.answer.is_proved {
+        return quote_spanned!(hygiene::generated()=> #owner::#name(#fields reply));
     }
-    let shared = &names.message;
     let place = message.answer.place;
     let (wrapped, reply) = place.field_of_tuple("reply");
     let reply = proof("reply", reply, place);
     quote_spanned! {hygiene::generated()=>
         #wrapped
-        #shared::#name(#fields #reply)
+        #owner::#name(#fields #reply)
     }
 }
 
@@ -314,7 +322,7 @@ fn refused_call(message: &RefusedMessage, actor: &ActorDef, names: &Names) -> To
     let owner = &names.message;
     let (_, arguments, _) = actor.generics.split_for_impl();
     let returned = quote_spanned! {blamed=>
-        <__P as __rt::Way>::Call<#mode, (), __rt::Unmade<#owner #arguments>>
+        __Call<__P, #mode, (), __rt::Unmade<#owner #arguments>>
     };
     quote_spanned! {hygiene::generated()=>
         #attrs

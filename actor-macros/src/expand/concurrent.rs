@@ -6,7 +6,7 @@
 use proc_macro2::TokenStream;
 use quote::quote_spanned;
 
-use super::{Names, dispatch};
+use super::{Names, dispatch, later};
 use crate::model::{ActorDef, Message};
 use crate::{attrs, hygiene};
 
@@ -49,7 +49,7 @@ pub(super) fn implementation(actor: &ActorDef, names: &Names) -> Option<TokenStr
         let pattern = dispatch::pattern_of_any(message, names);
         quote_spanned!(hygiene::generated()=> #cfg #pattern => true,)
     });
-    let arms = members(actor).map(|message| dispatch::arm(message, names));
+    let arms = later::arms(&members(actor).collect::<Vec<_>>(), names)?;
     Some(quote_spanned! {hygiene::generated()=>
         #[automatically_derived]
         impl #parameters __rt::Concurrent for #ty #bounds {
@@ -61,11 +61,12 @@ pub(super) fn implementation(actor: &ActorDef, names: &Names) -> Option<TokenStr
                 }
             }
 
-            async fn dispatch_concurrent(&self, msg: Self::LocalMsg, ctx: &mut __rt::Ctx<Self>) {
-                match msg {
-                    #(#arms)*
-                    _ => __rt::core::unreachable!(),
-                }
+            fn dispatch_concurrent(
+                &self,
+                msg: Self::LocalMsg,
+                ctx: &mut __rt::Ctx<Self>,
+            ) -> impl __rt::Future<Output = ()> {
+                match msg { #arms }
             }
         }
     })

@@ -47,18 +47,20 @@ fn one_enum(
 fn variant(message: &Message) -> TokenStream {
     let cfg = attrs::for_every_part(&message.attrs);
     let name = &message.name;
-    let types = message.arguments.iter().map(|argument| &argument.ty);
+    let fields = message.arguments.iter().map(|argument| {
+        let ty = &argument.ty;
+        if argument.is_proved {
+            quote_spanned!(hygiene::generated()=> __rt::Cross<#ty>,)
+        } else {
+            quote_spanned!(hygiene::generated()=> #ty,)
+        }
+    });
+    let fields: TokenStream = fields.collect();
     let answer = &message.answer.ty;
-    let (fields, reply) = if message.is_local {
-        (
-            quote_spanned!(hygiene::generated()=> #(#types,)*),
-            quote_spanned!(hygiene::generated()=> __rt::Reply<#answer>),
-        )
+    let reply = if message.answer.is_proved {
+        quote_spanned!(hygiene::generated()=> __rt::CrossReply<#answer>)
     } else {
-        (
-            quote_spanned!(hygiene::generated()=> #(__rt::Cross<#types>,)*),
-            quote_spanned!(hygiene::generated()=> __rt::CrossReply<#answer>),
-        )
+        quote_spanned!(hygiene::generated()=> __Reply<#answer>)
     };
     if message.is_boxed {
         quote_spanned!(hygiene::generated()=> #cfg #name(__rt::Boxed<(#fields)>, #reply))

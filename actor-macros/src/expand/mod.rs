@@ -8,6 +8,7 @@
 //! * `client.rs`: the calls, one method for each message;
 //! * `size.rs`: the limit on the size of a message;
 //! * `dispatch.rs`: from a variant to the handler;
+//! * `later.rs`: from a variant to the future of an asynchronous handler;
 //! * `carried.rs`: from a variant to its method's name and the reply in it;
 //! * `batch.rs`: the same for messages that are handled several at once;
 //! * `concurrent.rs`: the same for messages that are handled side by side;
@@ -23,6 +24,7 @@ mod concurrent;
 mod dispatch;
 mod enums;
 mod hooks;
+mod later;
 mod size;
 mod timers;
 
@@ -90,10 +92,11 @@ pub(crate) fn actor(actor: &ActorDef) -> TokenStream {
     let names = Names::of(actor);
     let cfg = &actor.cfg;
     let enums = enums::expand(actor, &names);
+    let carried = carried::expand(actor, &names);
     let size = size::expand(actor);
     let client = client::expand(actor, &names);
     let implementation = implementation(actor, &names);
-    let krate = krate(actor);
+    let (krate, short) = (krate(actor), short(actor));
     let uses = actor.messages.iter().any(|message| message.answer.is_flat).then(|| {
         quote_spanned!(hygiene::generated()=> use __rt::{ShowDisplay as _, ShowNothing as _};)
     });
@@ -118,8 +121,10 @@ pub(crate) fn actor(actor: &ActorDef) -> TokenStream {
             clippy::future_not_send,
         )]
         const _: () = {
+            #short
             use #krate::__rt;
             #enums
+            #carried
             #size
             #client
             #uses
@@ -127,6 +132,19 @@ pub(crate) fn actor(actor: &ActorDef) -> TokenStream {
             #implemented
         };
     }
+}
+
+/// What every message names has a shorter name. Not all of them at once: a glob of a crate that is not found would leave
+/// one more error at each name.
+fn short(actor: &ActorDef) -> Option<TokenStream> {
+    if actor.messages.is_empty() && actor.refused.is_empty() {
+        return None;
+    }
+    Some(quote_spanned! {hygiene::generated()=>
+        use __rt::short::{
+            __Call, __Flat, __Message, __Name, __Plain, __Reply, __Suits, __answer, __carried,
+        };
+    })
 }
 
 /// The `greenroom` crate.
@@ -171,7 +189,6 @@ fn implementation(actor: &ActorDef, names: &Names) -> TokenStream {
         }
     });
     let dispatch = dispatch::expand(actor, names);
-    let carried = carried::expand(actor, names);
     let overlap = concurrent::overlap(actor);
     let concurrent = concurrent::implementation(actor, names);
     let hooks = hooks::expand(actor);
@@ -188,9 +205,8 @@ fn implementation(actor: &ActorDef, names: &Names) -> TokenStream {
             type Msg = #message #arguments;
             type LocalMsg = #local_message #arguments;
             type Client<__P: __rt::Way<Actor = Self>> = #client<__P>;
-            const NAME: &'static __rt::str = #name;
+            const NAME: __rt::Name = #name;
             #mailbox
-            #carried
             #overflow
             #dispatch
             #overlap

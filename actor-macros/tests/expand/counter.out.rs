@@ -35,20 +35,41 @@ impl Counter {
     clippy::future_not_send
 )]
 const _: () = {
+    use __rt::short::{
+        __Call, __Flat, __Message, __Name, __Plain, __Reply, __Suits, __answer, __carried,
+    };
     use ::greenroom::__rt;
     pub enum __CounterMsg {
-        add(__rt::Cross<u64>, __rt::CrossReply<u64>),
-        take(__rt::Cross<u64>, __rt::CrossReply<Result<u64, String>>),
+        add(u64, __Reply<u64>),
+        take(u64, __Reply<Result<u64, String>>),
     }
     pub enum __CounterLocalMsg {
         __Shared(__CounterMsg),
-        tag(Rc<str>, __rt::Reply<usize>),
+        tag(Rc<str>, __Reply<usize>),
     }
     #[automatically_derived]
     impl __rt::From<__CounterMsg> for __CounterLocalMsg {
         #[inline]
         fn from(msg: __CounterMsg) -> Self {
             Self::__Shared(msg)
+        }
+    }
+    #[automatically_derived]
+    impl __rt::Carries for __CounterMsg {
+        fn carried(&self) -> __rt::Carried<'_> {
+            match self {
+                Self::add(.., reply) => __carried(reply, &"add"),
+                Self::take(.., reply) => __carried(reply, &"take"),
+            }
+        }
+    }
+    #[automatically_derived]
+    impl __rt::Carries for __CounterLocalMsg {
+        fn carried(&self) -> __rt::Carried<'_> {
+            match self {
+                Self::__Shared(msg) => __rt::Carries::carried(msg),
+                Self::tag(.., reply) => __rt::carried_deferred(reply, &"tag"),
+            }
         }
     }
     pub struct __CounterClient<__P>(__P);
@@ -59,7 +80,6 @@ const _: () = {
             *self
         }
     }
-    #[automatically_derived]
     impl<__P: __rt::Way> __rt::Copy for __CounterClient<__P> {}
     #[automatically_derived]
     impl<__P: __rt::Way> __rt::FromPort<__P> for __CounterClient<__P> {
@@ -74,60 +94,53 @@ const _: () = {
     }
     impl<__P: __rt::Way<Actor = Counter>> __CounterClient<__P> {
         #[doc = " Adds `by` and returns the new total."]
-        pub fn add(&self, by: u64) -> <__P as __rt::Way>::Call<__rt::Plain<u64>, (u64,), __call_add>
+        pub fn add(&self, by: u64) -> __Call<__P, __Plain<u64>, (u64,), __m_add>
         where
-            (u64,): __rt::Suits<__P>,
+            (u64,): __Suits<__P>,
         {
-            __rt::Way::call::<_, _, __call_add>(self.0, (by,))
+            __rt::Way::call::<_, _, __m_add>(self.0, (by,))
         }
-        pub fn take(
-            &self,
-            by: u64,
-        ) -> <__P as __rt::Way>::Call<__rt::Flat<Result<u64, String>>, (u64,), __call_take>
+        pub fn take(&self, by: u64) -> __Call<__P, __Flat<Result<u64, String>>, (u64,), __m_take>
         where
-            (u64,): __rt::Suits<__P>,
+            (u64,): __Suits<__P>,
         {
-            __rt::Way::call::<_, _, __call_take>(self.0, (by,))
+            __rt::Way::call::<_, _, __m_take>(self.0, (by,))
         }
-        pub fn tag<__L>(
-            &self,
-            tag: Rc<str>,
-        ) -> <__L as __rt::Way>::Call<__rt::Plain<usize>, (Rc<str>,), __call_tag>
+        pub fn tag<__L>(&self, tag: Rc<str>) -> __Call<__L, __Plain<usize>, (Rc<str>,), __m_tag>
         where
             __P: __rt::SameShard<__L>,
             __L: __rt::Way<Actor = Counter, Env = __CounterLocalMsg>,
-            (Rc<str>,): __rt::Suits<__L>,
+            (Rc<str>,): __Suits<__L>,
         {
-            __rt::Way::call::<_, _, __call_tag>(__rt::SameShard::itself(self.0), (tag,))
+            __rt::Way::call::<_, _, __m_tag>(__rt::SameShard::itself(self.0), (tag,))
         }
     }
-    pub enum __call_add {}
-    impl __rt::Message<__rt::Plain<u64>, (u64,)> for __call_add {
+    pub enum __m_add {}
+    impl __Message<__Plain<u64>, (u64,)> for __m_add {
         type Of = __CounterMsg;
-        const NAME: &'static __rt::str = "add";
+        const NAME: __Name = "add";
         #[inline]
-        fn build(args: (u64,), reply: __rt::Reply<u64>) -> Self::Of {
-            __CounterMsg::add(__rt::Cross::new(args.0), __rt::Cross::reply(reply))
+        fn build(args: (u64,), reply: __Reply<u64>) -> Self::Of {
+            __CounterMsg::add(args.0, reply)
         }
     }
-    pub enum __call_take {}
-    impl __rt::Message<__rt::Flat<Result<u64, String>>, (u64,)> for __call_take {
+    pub enum __m_take {}
+    impl __Message<__Flat<Result<u64, String>>, (u64,)> for __m_take {
         type Of = __CounterMsg;
-        const NAME: &'static __rt::str = "take";
+        const NAME: __Name = "take";
         const ANSWERS_AT_ONCE: __rt::bool = false;
         #[inline]
-        fn build(args: (u64,), reply: __rt::Reply<Result<u64, String>>) -> Self::Of {
-            let reply = (reply,);
-            __CounterMsg::take(__rt::Cross::new(args.0), __rt::Cross::reply(reply.0))
+        fn build(args: (u64,), reply: __Reply<Result<u64, String>>) -> Self::Of {
+            __CounterMsg::take(args.0, reply)
         }
     }
-    pub enum __call_tag {}
-    impl __rt::Message<__rt::Plain<usize>, (Rc<str>,)> for __call_tag {
+    pub enum __m_tag {}
+    impl __Message<__Plain<usize>, (Rc<str>,)> for __m_tag {
         type Of = __CounterLocalMsg;
-        const NAME: &'static __rt::str = "tag";
+        const NAME: __Name = "tag";
         const ANSWERS_AT_ONCE: __rt::bool = false;
         #[inline]
-        fn build(args: (Rc<str>,), reply: __rt::Reply<usize>) -> Self::Of {
+        fn build(args: (Rc<str>,), reply: __Reply<usize>) -> Self::Of {
             __CounterLocalMsg::tag(args.0, reply)
         }
     }
@@ -137,22 +150,8 @@ const _: () = {
         type Msg = __CounterMsg;
         type LocalMsg = __CounterLocalMsg;
         type Client<__P: __rt::Way<Actor = Self>> = __CounterClient<__P>;
-        const NAME: &'static __rt::str = "Counter";
+        const NAME: __rt::Name = "Counter";
         const MAILBOX: __rt::usize = 64;
-        fn carried(msg: &Self::LocalMsg) -> __rt::Carried<'_> {
-            match msg {
-                __CounterLocalMsg::__Shared(msg) => <Self as __rt::Actor>::shared_carried(msg),
-                __CounterLocalMsg::tag(.., reply) => __rt::Carried(reply, &"tag", true),
-                _ => __rt::core::unreachable!(),
-            }
-        }
-        fn shared_carried(msg: &Self::Msg) -> __rt::Carried<'_> {
-            match msg {
-                __CounterMsg::add(.., reply) => __rt::Carried(reply, &"add", false),
-                __CounterMsg::take(.., reply) => __rt::Carried(reply, &"take", false),
-                _ => __rt::core::unreachable!(),
-            }
-        }
         #[inline]
         fn dispatch_now(
             &mut self,
@@ -161,7 +160,7 @@ const _: () = {
         ) -> __rt::Option<Self::LocalMsg> {
             match msg {
                 __CounterLocalMsg::__Shared(__CounterMsg::add(a0, reply)) => {
-                    __rt::answer(reply.get(), Self::add(self, a0.get()));
+                    __answer(reply, Self::add(self, a0))
                 }
                 __CounterLocalMsg::tag(a0, reply) => {
                     Self::tag(self, a0, reply);
@@ -170,16 +169,20 @@ const _: () = {
             }
             __rt::None
         }
-        async fn dispatch(&mut self, msg: Self::LocalMsg, ctx: &mut __rt::Ctx<Self>) {
+        fn dispatch(
+            &mut self,
+            msg: Self::LocalMsg,
+            ctx: &mut __rt::Ctx<Self>,
+        ) -> impl __rt::Future<Output = ()> {
             match msg {
                 __CounterLocalMsg::__Shared(__CounterMsg::take(a0, reply)) => {
-                    let answer = Self::take(self, a0.get(), __rt::ctx_is::<Self>(ctx)).await;
-                    let show = (&&__rt::Show(&answer)).shower();
-                    __rt::answer_flat(reply.get(), answer, ctx, "take", show);
+                    let actor = __rt::resident(ctx);
+                    let handler = Self::take(self, a0, __rt::ctx_is::<Self>(ctx));
+                    let show = (&&__rt::Show::of_future(&handler)).shower();
+                    let handler = (handler,);
+                    __rt::answering_flat(show, reply, handler.0, actor, "take")
                 }
-                msg => {
-                    let _ = <Self as __rt::Actor>::dispatch_now(self, msg, ctx);
-                }
+                _ => __rt::unexpected(),
             }
         }
         const HEARS_START: __rt::core::primitive::bool = true;

@@ -28,6 +28,9 @@ where
     clippy::future_not_send
 )]
 const _: () = {
+    use __rt::short::{
+        __Call, __Flat, __Message, __Name, __Plain, __Reply, __Suits, __answer, __carried,
+    };
     use my::greenroom::__rt;
     pub enum __CacheMsg<K: Send, const N: usize>
     where
@@ -44,6 +47,20 @@ const _: () = {
             __rt::core::marker::PhantomData<(fn() -> *const K,)>,
         ),
     }
+    #[automatically_derived]
+    impl<K: Send, const N: usize> __rt::Carries for __CacheMsg<K, N>
+    where
+        K: PartialEq<Cache<K, N>>,
+        K: 'static,
+    {
+        fn carried(&self) -> __rt::Carried<'_> {
+            match self {
+                #[cfg(feature = "array")]
+                Self::fill(.., reply) => __carried(reply, &"fill"),
+                _ => __rt::unexpected(),
+            }
+        }
+    }
     pub struct __CacheClient<__P>(__P);
     #[automatically_derived]
     impl<__P: __rt::Way> __rt::Clone for __CacheClient<__P> {
@@ -52,7 +69,6 @@ const _: () = {
             *self
         }
     }
-    #[automatically_derived]
     impl<__P: __rt::Way> __rt::Copy for __CacheClient<__P> {}
     #[automatically_derived]
     impl<__P: __rt::Way> __rt::FromPort<__P> for __CacheClient<__P> {
@@ -74,19 +90,20 @@ const _: () = {
         pub(crate) fn fill(
             &self,
             arg0: ([K; N], [u8; <Cache<K, N>>::EXTRA]),
-        ) -> <__P as __rt::Way>::Call<
-            __rt::Plain<Cache<K, N>>,
+        ) -> __Call<
+            __P,
+            __Plain<Cache<K, N>>,
             (([K; N], [u8; <Cache<K, N>>::EXTRA]),),
-            __call_fill<K, N>,
+            __m_fill<K, N>,
         >
         where
-            (([K; N], [u8; <Cache<K, N>>::EXTRA]),): __rt::Suits<__P>,
+            (([K; N], [u8; <Cache<K, N>>::EXTRA]),): __Suits<__P>,
         {
-            __rt::Way::call::<_, _, __call_fill<K, N>>(self.0, (arg0,))
+            __rt::Way::call::<_, _, __m_fill<K, N>>(self.0, (arg0,))
         }
     }
     #[cfg(feature = "array")]
-    pub enum __call_fill<K: Send, const N: usize>
+    pub enum __m_fill<K: Send, const N: usize>
     where
         K: PartialEq<Cache<K, N>>,
         K: 'static,
@@ -98,18 +115,17 @@ const _: () = {
     }
     #[cfg(feature = "array")]
     impl<K: Send, const N: usize>
-        __rt::Message<__rt::Plain<Cache<K, N>>, (([K; N], [u8; <Cache<K, N>>::EXTRA]),)>
-        for __call_fill<K, N>
+        __Message<__Plain<Cache<K, N>>, (([K; N], [u8; <Cache<K, N>>::EXTRA]),)> for __m_fill<K, N>
     where
         K: PartialEq<Cache<K, N>>,
         K: 'static,
     {
         type Of = __CacheMsg<K, N>;
-        const NAME: &'static __rt::str = "fill";
+        const NAME: __Name = "fill";
         #[inline]
         fn build(
             args: (([K; N], [u8; <Cache<K, N>>::EXTRA]),),
-            reply: __rt::Reply<Cache<K, N>>,
+            reply: __Reply<Cache<K, N>>,
         ) -> Self::Of {
             __CacheMsg::fill(__rt::Cross::new(args.0), __rt::Cross::reply(reply))
         }
@@ -123,17 +139,7 @@ const _: () = {
         type Msg = __CacheMsg<K, N>;
         type LocalMsg = __CacheMsg<K, N>;
         type Client<__P: __rt::Way<Actor = Self>> = __CacheClient<__P>;
-        const NAME: &'static __rt::str = "cache";
-        fn carried(msg: &Self::LocalMsg) -> __rt::Carried<'_> {
-            <Self as __rt::Actor>::shared_carried(msg)
-        }
-        fn shared_carried(msg: &Self::Msg) -> __rt::Carried<'_> {
-            match msg {
-                #[cfg(feature = "array")]
-                __CacheMsg::fill(.., reply) => __rt::Carried(reply, &"fill", false),
-                _ => __rt::core::unreachable!(),
-            }
-        }
+        const NAME: __rt::Name = "cache";
         #[inline]
         fn dispatch_now(
             &mut self,
@@ -142,19 +148,10 @@ const _: () = {
         ) -> __rt::Option<Self::LocalMsg> {
             match msg {
                 #[cfg(feature = "array")]
-                __CacheMsg::fill(a0, reply) => {
-                    __rt::answer(reply.get(), Self::fill(self, a0.get()));
-                }
+                __CacheMsg::fill(a0, reply) => __answer(reply.get(), Self::fill(self, a0.get())),
                 msg => return __rt::Some(msg),
             }
             __rt::None
-        }
-        async fn dispatch(&mut self, msg: Self::LocalMsg, ctx: &mut __rt::Ctx<Self>) {
-            match msg {
-                msg => {
-                    let _ = <Self as __rt::Actor>::dispatch_now(self, msg, ctx);
-                }
-            }
         }
     }
 };

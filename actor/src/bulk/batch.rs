@@ -10,7 +10,7 @@ use crate::call::IsResult;
 use crate::context::Ctx;
 use crate::handling;
 use crate::mailbox::{Mailbox, Next};
-use crate::reply::Reply;
+use crate::reply::{Carries, Reply};
 
 /// The messages that a `#[message(batch)]` handler takes at once: one or more, in the order they were sent.
 ///
@@ -175,7 +175,7 @@ pub fn gather_answered<A: Actor, T, R>(
     take: impl Fn(A::LocalMsg) -> Option<(T, Reply<R>)>,
 ) -> (Batch<T>, Replies<R>) {
     let note = |mailbox: &Mailbox<A>, message: &A::LocalMsg| {
-        let ask = A::carried(message).reply().note().and_then(AskNote::ask);
+        let ask = message.carried().reply().note().and_then(AskNote::ask);
         if let Some(ask) = ask {
             mailbox.note_owed(ask);
         }
@@ -228,13 +228,13 @@ pub fn answer_all<R: SharedAnswer + 'static>(replies: Replies<R>, value: R) {
 /// Answers all calls of a batch with a handler's `Result`; told messages each have its error as if it were theirs alone. For
 /// generated code.
 pub fn answer_all_flat<A: Actor, R: SharedAnswer + IsResult>(
+    show: fn(&R) -> Option<String>,
     replies: Replies<R>,
     value: R,
     ctx: &mut Ctx<A>,
     method: &'static str,
-    show: fn(&R) -> Option<String>,
 ) {
     replies.each(value, |reply, value| {
-        answer_flat(reply, value, ctx, method, show);
+        answer_flat(show, reply, value, ctx, method);
     });
 }

@@ -26,6 +26,7 @@ use crate::life;
 use crate::mailbox::{self, Mailbox};
 use crate::observe::{DeadLetterReason, dispose, report_call};
 use crate::place::Place;
+use crate::reply::Carries;
 
 /// What travels to a keeper.
 pub(crate) enum Parcel<K, A: Actor> {
@@ -344,7 +345,7 @@ impl<K: Hash + Eq + Send + 'static, A: Actor> Resident for Keeper<K, A> {
         let Parcel::Message(_, _, message) = &parcel else {
             return Self::returned(parcel);
         };
-        report_call::<A>(A::shared_carried(message).method(), DeadLetterReason::Late);
+        report_call::<A>(message.carried().method(), DeadLetterReason::Late);
         if let Err(parcel) = origin.send_back::<Self>(parcel) {
             Self::returned(parcel);
         }

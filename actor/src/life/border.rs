@@ -14,7 +14,7 @@ use crate::fate::{self, Fate, PanicReport};
 use crate::handling;
 use crate::mailbox::Mailbox;
 use crate::observe::Handling;
-use crate::reply::Carried;
+use crate::reply::Carries;
 
 /// What ended a piece of the user's code before it was done.
 #[derive(Debug)]
@@ -143,10 +143,10 @@ pub(super) struct Serving {
 impl Serving {
     /// Of a message that is not handled in one go.
     pub(super) fn of<A: Actor>(mailbox: &Mailbox<A>, message: &A::LocalMsg) -> Self {
-        let Carried(reply, _, is_deferred) = A::carried(message);
+        let carried = message.carried();
         Self {
-            ask: reply.note(),
-            is_deferred,
+            ask: carried.reply().note(),
+            is_deferred: carried.is_deferred(),
             handling: Handling::go_on(mailbox, message),
         }
     }

@@ -35,6 +35,7 @@ use crate::context::Ctx;
 use crate::fate::{self, Fate};
 use crate::handling;
 use crate::mailbox::{Mailbox, Next};
+use crate::reply::Carries;
 
 /// An actor some of whose messages are concurrent.
 pub trait Concurrent: Actor {
@@ -161,7 +162,7 @@ fn begin<A: Concurrent>(
     Reader {
         mailbox,
         number,
-        place: mailbox.seat_reader(A::carried(&message).method()),
+        place: mailbox.seat_reader(message.carried().method()),
         serves: Serving::of(mailbox, &message),
         handler: Some(Box::pin(read(mailbox, message))),
     }

@@ -13,6 +13,7 @@ use crate::context::Ctx;
 use crate::errand::Brought;
 use crate::fate;
 use crate::mailbox::{Letter, Mailbox};
+use crate::reply::Carries;
 
 /// What ended a stretch of synchronous messages.
 enum Served<A: Actor> {
@@ -61,7 +62,15 @@ pub(super) fn serve_all<A: Actor>(mailbox: &Mailbox<A>) -> impl Future<Output = 
                 };
                 let mut state = mailbox.state();
                 let mut ctx = Ctx::new(mailbox.id());
-                let handler = pin!(state.dispatch(message, &mut ctx));
+                // A handler is an `async fn`, of which nothing runs yet, unless an attribute made something else of it.
+                let begun = catch_unwind(AssertUnwindSafe(|| state.dispatch(message, &mut ctx)));
+                let handler = match begun {
+                    Ok(handler) => pin!(handler),
+                    Err(payload) => {
+                        mailbox.begin_failure();
+                        break 'handled Some(Cause::Panicked(fate::report(payload)));
+                    }
+                };
                 let mut caught = Caught::serving(served, mailbox, handler);
                 let cause = (&mut caught).await.err();
                 has_waited = caught.has_waited();
@@ -82,7 +91,7 @@ pub(super) fn serve_all<A: Actor>(mailbox: &Mailbox<A>) -> impl Future<Output = 
 
 /// Begins with a message whose handler is asynchronous. By value: the task has no place for what is only looked at.
 fn begin<A: Actor>(mailbox: &Mailbox<A>, message: A::LocalMsg) -> (A::LocalMsg, Serving) {
-    mailbox.begin_handling(A::carried(&message).method());
+    mailbox.begin_handling(message.carried().method());
     let served = Serving::of(mailbox, &message);
     (message, served)
 }

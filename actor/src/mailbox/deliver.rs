@@ -10,6 +10,7 @@ use crate::fate::{self, Fate};
 use crate::life::ActorId;
 use crate::observe::{ActorSnapshot, DeadLetterReason, report_call};
 use crate::registry::AnyActor;
+use crate::reply::Carries;
 
 impl<A: Actor> Resident for Mailbox<A> {
     type Message = Parcel<A>;
@@ -37,7 +38,7 @@ impl<A: Actor> Resident for Mailbox<A> {
         let (Parcel::Message(message) | Parcel::Urgent(message)) = &parcel else {
             return Self::returned(parcel);
         };
-        report_call::<A>(A::shared_carried(message).method(), DeadLetterReason::Late);
+        report_call::<A>(message.carried().method(), DeadLetterReason::Late);
         if let Err(parcel) = origin.send_back::<Self>(parcel) {
             Self::returned(parcel);
         }

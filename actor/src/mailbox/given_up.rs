@@ -10,6 +10,7 @@ use greenroom_runtime::mesh::{AskId, ResidentId, Route};
 use super::{Letter, Mailbox, Notices, Parcel, Phase};
 use crate::actor::Actor;
 use crate::registry::Registry;
+use crate::reply::Carries;
 
 /// Of so many more asks than there are letters the mailbox looks which ones are still in the queue.
 const SURPLUS: usize = 64;
@@ -57,7 +58,7 @@ impl<A: Actor> Mailbox<A> {
     /// Counts a message whose asker has given up, and drops it; gives back any other one.
     #[cold]
     pub(crate) fn skip_given_up(&self, message: A::LocalMsg) -> Option<A::LocalMsg> {
-        let reply = A::carried(&message).reply();
+        let reply = message.carried().reply();
         let ask = reply.note().and_then(|note| note.ask());
         let is_listed = ask.is_some_and(|ask| self.rare().given_up.borrow_mut().remove(&ask));
         if !is_listed && (reply.note().is_none() || reply.is_wanted()) {

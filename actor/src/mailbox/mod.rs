@@ -71,6 +71,7 @@ use crate::cycle::Probe;
 use crate::errand::Errands;
 use crate::life::{Bonds, Control, Restart, Stage, Summonses};
 use crate::observe::Tally;
+use crate::reply::Carries;
 
 /// How many urgent messages a mailbox has room for, unless it is unbounded.
 pub(crate) const URGENT_ROOM: usize = 16;
@@ -88,7 +89,7 @@ impl<A: Actor> Letter<A> {
     /// The ask that it is, of a shard.
     fn ask(&self) -> Option<AskId> {
         match self {
-            Self::Message(message) => A::carried(message).reply().note()?.ask(),
+            Self::Message(message) => message.carried().reply().note()?.ask(),
             Self::Stop | Self::Errand(_) => None,
         }
     }

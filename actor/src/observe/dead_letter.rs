@@ -9,6 +9,7 @@ use crate::actor::Actor;
 use crate::fate::{self, Fate};
 use crate::life::{ExitReason, contain};
 use crate::registry::Registry;
+use crate::reply::Carries;
 
 /// A message that reached no actor, or was given up by one that ended.
 ///
@@ -110,7 +111,7 @@ impl fmt::Debug for DeadLetterHook {
 /// Counts a message that nobody handles, and tells the hook. On the actor's shard, while nothing is borrowed.
 #[cold]
 pub(crate) fn report<A: Actor>(message: &A::LocalMsg, reason: DeadLetterReason) {
-    report_call::<A>(A::carried(message).method(), reason);
+    report_call::<A>(message.carried().method(), reason);
 }
 
 /// Drops a message that nobody handles, which is a dead letter. Its asker hears of this fate.

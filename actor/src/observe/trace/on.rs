@@ -10,6 +10,7 @@ use tracing::{Level, Span, dispatcher, field, span};
 use crate::actor::Actor;
 use crate::life::contain;
 use crate::mailbox::Mailbox;
+use crate::reply::Carries;
 
 /// Whether somebody may listen: what `tracing` itself looks at first.
 #[inline]
@@ -107,7 +108,7 @@ impl Handling {
                 actor = A::NAME,
                 id = %mailbox.actor_id(),
                 name = mailbox.names().first().map(field::display),
-                method = *A::carried(message).method(),
+                method = *message.carried().method(),
                 shard = greenroom_runtime::current_shard().map(|shard| shard.index()),
             );
         });
@@ -115,7 +116,7 @@ impl Handling {
         if span.is_disabled() {
             return Self(None);
         }
-        let Trail(sender) = A::carried(message).reply().trail();
+        let Trail(sender) = message.carried().reply().trail();
         contain(|| {
             span.follows_from(sender.map(Id::from_non_zero_u64));
         });
@@ -127,7 +128,7 @@ impl Handling {
         let Some(span) = HANDLED.get().filter(|_| is_on()) else {
             return;
         };
-        if let Trail(Some(sender)) = A::carried(message).reply().trail() {
+        if let Trail(Some(sender)) = message.carried().reply().trail() {
             let [span, sender] = [span, sender].map(Id::from_non_zero_u64);
             contain(|| {
                 dispatcher::get_default(|subscriber| {
