@@ -4,6 +4,8 @@
 
 #[path = "tidy/blank.rs"]
 mod blank;
+#[path = "tidy/counters.rs"]
+mod counters;
 #[path = "tidy/map.rs"]
 mod map;
 
