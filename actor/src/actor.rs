@@ -36,6 +36,24 @@ pub trait Actor: Sized + 'static {
     /// What the actor is called in errors.
     const NAME: &'static str;
     /// How many messages its mailbox holds; `usize::MAX` is without a bound.
+    ///
+    /// None is not possible, however it is spelled:
+    ///
+    /// ```compile_fail,E0080
+    /// use greenroom::prelude::*;
+    ///
+    /// const ROOM: usize = 0;
+    /// struct Full;
+    ///
+    /// #[actor(mailbox = ROOM)]
+    /// impl Full {
+    ///     pub fn ping(&self) {}
+    /// }
+    ///
+    /// let system = System::start(1)?;
+    /// system.block_on(system.spawn_on(0, || Full))?;
+    /// # Ok::<(), greenroom::Error>(())
+    /// ```
     const MAILBOX: usize = 256;
     /// What becomes of a message that finds the mailbox full.
     const OVERFLOW: Overflow = Overflow::Wait;

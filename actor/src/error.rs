@@ -123,6 +123,18 @@ impl Cycle {
     pub fn path(&self) -> &[CallSite] {
         &self.path
     }
+
+    /// Says who waits for whom, and what to do when an actor waits for itself, or when several wait for each other.
+    fn explain(&self, f: &mut fmt::Formatter<'_>, alone: &str, several: &str) -> fmt::Result {
+        if self.path.len() == 1 {
+            write!(f, "for its actor waits for itself: {alone}")
+        } else {
+            write!(
+                f,
+                "for actors wait for each other in a cycle: {self}; {several}"
+            )
+        }
+    }
 }
 
 impl fmt::Display for Cycle {
@@ -292,7 +304,10 @@ impl<E> CallError<E> {
         match self {
             Self::Handler(_) => f.write_str("the handler returned an error"),
             Self::Stopped(site) => write!(f, "{site} was not called: the actor has stopped"),
-            Self::Overflowed(site) => write!(f, "{site} was not called: the mailbox was full"),
+            Self::Overflowed(site) => write!(
+                f,
+                "{site} was not called: the mailbox was full, and its `overflow` policy lets nobody wait"
+            ),
             Self::Killed(site) => {
                 write!(f, "{site} was cut off: the actor was killed while it ran")
             }
@@ -307,10 +322,14 @@ impl<E> CallError<E> {
                 )
             }
             Self::NoReply(site) => write!(f, "{site} dropped its reply without an answer"),
-            Self::Cycle(site, cycle) => write!(
-                f,
-                "{site} would never have answered, for actors wait for each other in a cycle: {cycle}"
-            ),
+            Self::Cycle(site, cycle) => {
+                write!(f, "{site} would never have answered, ")?;
+                cycle.explain(
+                    f,
+                    "call the method on `self`, or tell it",
+                    "let one of them tell, or answer later with a `Reply`",
+                )
+            }
             Self::NotStarted(site, cause) => {
                 write!(f, "{site} was not called: the actor did not start: {cause}")
             }
@@ -396,10 +415,8 @@ impl<A> fmt::Display for SendError<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let site = self.site;
         if let Some(cycle) = &self.cycle {
-            write!(
-                f,
-                "{site} was not sent: there would never have been room, for actors wait for each other in a cycle: {cycle}"
-            )
+            write!(f, "{site} was not sent: there would never have been room, ")?;
+            cycle.explain(f, "use `try_tell`", "let one of them use `try_tell`")
         } else if self.full {
             write!(f, "{site} was not sent: the mailbox is full")
         } else {

@@ -62,9 +62,12 @@ impl<A: Actor> Sharded<A> {
         let here = greenroom_runtime::current_shard()
             .and_then(|shard| self.instances.get(shard.index()).copied())
             .filter(|addr| Addr::shard(*addr) == greenroom_runtime::current_shard());
-        here.unwrap_or_else(|| {
-            panic!("`Sharded::local` was called on a thread that is no shard of the system: use `on` or `by_key`")
-        })
+        let Some(here) = here else {
+            panic!(
+                "`Sharded::local` was called on a thread that is no shard of the system: use `on` or `by_key`"
+            )
+        };
+        here
     }
 
     /// The instance on a shard.
@@ -76,9 +79,10 @@ impl<A: Actor> Sharded<A> {
     pub fn on(&self, shard: impl Into<ShardId>) -> Addr<A> {
         let shard = shard.into();
         let count = self.instances.len();
-        *self.instances.get(shard.index()).unwrap_or_else(|| {
+        let Some(instance) = self.instances.get(shard.index()) else {
             panic!("there is no {shard}: the system has {count} shards, counted from 0")
-        })
+        };
+        *instance
     }
 
     /// The instance that owns a key: always the same one for equal keys, in every run with as many shards.

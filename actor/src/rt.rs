@@ -147,6 +147,7 @@ pub fn key_hash<K: core::hash::Hash>(key: &K) -> u64 {
 }
 
 /// The client of an `#[every(..)]` timer.
+#[track_caller]
 pub fn every<A: Actor>(
     ctx: &mut Ctx<A>,
     period: core::time::Duration,

@@ -220,7 +220,7 @@ impl fmt::Display for Killed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} on {} did not stop in time ({} messages waited)",
+            "{} on {} did not stop in time (messages that waited: {})",
             self.actor, self.shard, self.queued
         )?;
         if let (Some(method), Some(since)) = (self.method, self.since) {

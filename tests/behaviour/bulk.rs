@@ -168,7 +168,7 @@ fn a_bulk_to_an_actor_that_has_stopped_says_how_far_it_came() {
             assert_eq!(error.sent(), 3);
             assert_eq!(
                 error.to_string(),
-                "Ledger::note on shard 0 was not sent: the actor has stopped, after 3 messages that were"
+                "Ledger::note on shard 0 was not sent: the actor has stopped (messages sent before it: 3)"
             );
             assert_eq!(error.into_refused().into_args(), Some((0, 3)));
             assert_eq!(calls.count(), 6, "the others are still there");

@@ -23,18 +23,21 @@ struct Link {
 type Outcome = Result<u32, Vec<String>>;
 
 fn outcome(answer: Result<Outcome, CallError>) -> Outcome {
-    match answer {
-        Ok(inner) => inner,
-        Err(CallError::Cycle(site, cycle)) => {
-            assert_eq!(cycle.path()[0], site);
-            Err(cycle
-                .path()
-                .iter()
-                .map(|site| site.method().to_owned())
-                .collect())
-        }
-        Err(error) => panic!("{error}"),
-    }
+    let error = match answer {
+        Ok(inner) => return inner,
+        Err(error) => error,
+    };
+    let Some(cycle) = error.cycle() else {
+        panic!("{error}")
+    };
+    assert_eq!(error.site(), cycle.path().first());
+    let cure = match cycle.path() {
+        [_] => "for its actor waits for itself: call the method on `self`, or tell it",
+        _ => "let one of them tell, or answer later with a `Reply`",
+    };
+    assert!(error.to_string().ends_with(cure), "{error}");
+    let methods = cycle.path().iter().map(|site| site.method().to_owned());
+    Err(methods.collect())
 }
 
 #[actor(mailbox = 4)]
@@ -213,8 +216,8 @@ fn the_error_of_a_cycle_names_its_calls() {
         let text = asker.ask_itself().blocking().unwrap();
         assert_eq!(
             text,
-            "Asker::nothing on shard 0 would never have answered, for actors wait for each other in a cycle: \
-             Asker::nothing on shard 0"
+            "Asker::nothing on shard 0 would never have answered, for its actor waits for itself: \
+             call the method on `self`, or tell it"
         );
         assert_eq!(
             greenroom_tests::counts(system).skipped,

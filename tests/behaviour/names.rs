@@ -251,7 +251,7 @@ fn a_name_is_claimed_before_its_actor_is_made() {
         assert!(error.is_not_found());
         assert_eq!(
             error.to_string(),
-            "the actor named \"a\" is still being made"
+            "the actor named \"a\" is still being made: `lookup_within` waits for it"
         );
         assert_eq!(system.names().list()[0].actor(), None);
         drop(release);

@@ -3,6 +3,7 @@
 //! The tests take turns: each counts what belongs to the whole process.
 
 mod killed;
+mod places;
 
 use std::fs;
 use std::sync::{Mutex, PoisonError, mpsc};

@@ -21,7 +21,9 @@ fn counters_of_others_are_shown_as_they_are_built() {
         let text = read(&path);
         let code = &text[text.find(start).expect("it has a first line")..];
         if !chapter.contains(&format!("```{mark}\n{code}```")) {
-            offences.push(format!("{CHAPTER}: its block is not what {path} has: copy it"));
+            offences.push(format!(
+                "{CHAPTER}: its block is not what {path} has: copy it"
+            ));
         }
         let lines = format!("{} lines", code.lines().count());
         if !chapter.contains(&lines) {

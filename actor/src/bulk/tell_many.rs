@@ -361,7 +361,7 @@ impl<A> fmt::Display for TellManyError<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}, after {} messages that were",
+            "{} (messages sent before it: {})",
             self.refused, self.sent
         )
     }

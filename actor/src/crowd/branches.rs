@@ -57,11 +57,10 @@ impl<R: Resident> Branches<R> {
 
     #[track_caller]
     fn branch_here(&self) -> &Branch<R> {
-        let shard = greenroom_runtime::current_shard()
-            .filter(|_| self.system.runtime().is_own_shard())
-            .unwrap_or_else(|| {
-                panic!("only shards of the system have members of it: this thread is none")
-            });
+        let here = greenroom_runtime::current_shard();
+        let Some(shard) = here.filter(|_| self.system.runtime().is_own_shard()) else {
+            panic!("only shards of the system have members of it: this thread is none")
+        };
         &self.shards[shard.index()]
     }
 

@@ -111,7 +111,10 @@ impl fmt::Display for CrowdError {
             wanted,
             found,
         } = self;
-        write!(f, "{name:?} is of {found}, not of {wanted}")
+        write!(
+            f,
+            "{name:?} is of {found}, not of {wanted}: ask for it as that, or choose another name"
+        )
     }
 }
 

@@ -137,7 +137,9 @@ impl fmt::Display for ExitReason {
             Self::Linked(down) => write!(f, "it was linked with an actor that ended: {down}"),
             Self::ChildFailed(down) => write!(f, "a child failed: {down}"),
             Self::RestartLimit(limit) => write!(f, "{limit}"),
-            Self::Unknown => f.write_str("it had ended before it was asked for"),
+            Self::Unknown => {
+                f.write_str("it had ended before anybody asked, and why is not known any more")
+            }
         }
     }
 }

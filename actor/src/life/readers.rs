@@ -73,6 +73,12 @@ pub fn overlap<A: Concurrent>(
     message: A::LocalMsg,
     share: &mut Share,
 ) -> Result<impl Future<Output = ReadingPhase>, A::LocalMsg> {
+    const {
+        assert!(
+            A::CONCURRENT > 0,
+            "`concurrent` is 0: at least one concurrent message must be able to run"
+        );
+    }
     if A::is_concurrent(&message) {
         Ok(reading_phase(mailbox, message, share))
     } else {

@@ -335,6 +335,12 @@ impl<A: Actor> Mailbox<A> {
 
     /// Tells the mailbox its name, before anything can be sent to it.
     pub(crate) fn install(&self, id: ResidentId<Self>) {
+        const {
+            assert!(
+                A::MAILBOX > 0,
+                "`mailbox` is 0: a mailbox needs room for at least one message"
+            );
+        }
         self.id.set(id).expect("a mailbox is settled once");
     }
 

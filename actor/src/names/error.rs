@@ -175,7 +175,10 @@ impl fmt::Display for LookupError {
         match &self.kind {
             LookupErrorKind::Free => write!(f, "no actor is named {name:?}"),
             LookupErrorKind::Claimed => {
-                write!(f, "the actor named {name:?} is still being made")
+                write!(
+                    f,
+                    "the actor named {name:?} is still being made: `lookup_within` waits for it"
+                )
             }
             LookupErrorKind::Elapsed(limit) => {
                 write!(f, "no actor was named {name:?} within {limit:?}")

@@ -265,11 +265,11 @@ impl ShardNames {
     #[must_use]
     #[track_caller]
     pub fn current() -> Self {
-        let shard = greenroom_runtime::current_shard().unwrap_or_else(|| {
+        let Some(shard) = greenroom_runtime::current_shard() else {
             panic!(
                 "`ShardNames::current` was called on a thread that is no shard: use `Handle::names`"
             )
-        });
+        };
         Self {
             shelf: greenroom_runtime::extension(ShardShelf::default),
             shard,

@@ -97,7 +97,8 @@ pub async fn spawn_started<A: Actor>(actor: A) -> Result<Addr<A>, SpawnError> {
 /// ```
 #[track_caller]
 pub fn spawn<A: Actor>(actor: A) -> Addr<A> {
-    life::start(actor, None).unwrap_or_else(|| {
+    let Some(addr) = life::start(actor, None) else {
         panic!("`greenroom::spawn` was called on a thread that is no shard: use `System::spawn_on`")
-    })
+    };
+    addr
 }

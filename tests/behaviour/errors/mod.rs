@@ -30,6 +30,7 @@
 //! | `StartError` of what the machine refuses | `refused_start` and `backend`, of the runtime's tests, in processes of their own |
 
 mod calls;
+mod places;
 mod starts;
 
 use std::fmt;

@@ -203,7 +203,7 @@ fn a_lookup_that_fails() {
         assert!(error.is_not_found());
         assert_eq!(
             error.to_string(),
-            "the actor named \"a\" is still being made"
+            "the actor named \"a\" is still being made: `lookup_within` waits for it"
         );
         drop(release);
         let id = Addr::actor_id(system.block_on(starting).unwrap());
