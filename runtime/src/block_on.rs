@@ -24,9 +24,9 @@ impl Wake for Unpark {
     }
 }
 
-/// Polls a future on the calling thread, parked in between, until it is done.
+/// Polls a future, or what becomes one, on the calling thread until it is done.
 ///
-/// It needs no runtime: [`crate::Runtime::block_on`] is the same for who has one at hand.
+/// The thread is parked in between. No runtime is needed: [`crate::Runtime::block_on`] is the same for who has one at hand.
 ///
 /// # Panics
 /// If the calling thread is a shard.
@@ -40,7 +40,7 @@ impl Wake for Unpark {
 /// # Ok::<(), greenroom_runtime::StartError>(())
 /// ```
 #[track_caller]
-pub fn block_on<F: Future>(future: F) -> F::Output {
+pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
     assert!(
         crate::current_shard().is_none(),
         "`block_on` was called on a shard, which it would block: await the future, or spawn it"
@@ -51,7 +51,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     });
     let waker = Waker::from(unpark.clone());
     let mut cx = Context::from_waker(&waker);
-    let mut future = pin!(future);
+    let mut future = pin!(future.into_future());
     loop {
         if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
             return output;

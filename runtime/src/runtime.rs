@@ -90,14 +90,14 @@ impl Runtime {
         self.backend_reason.as_ref()
     }
 
-    /// Runs a future on the calling thread until it is done.
+    /// Runs a future, or what becomes one, on the calling thread until it is done.
     ///
     /// The thread is no shard: I/O, timers and `spawn` belong inside [`Runtime::run_on`] or [`Handle::spawn_on`].
     ///
     /// # Panics
     /// If the calling thread is a shard: it would block everything on it.
     #[track_caller]
-    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+    pub fn block_on<F: IntoFuture>(&self, future: F) -> F::Output {
         crate::block_on(future)
     }
 

@@ -5,6 +5,7 @@ mod at_once;
 mod batch;
 mod bound;
 mod bulk;
+mod calls_as_futures;
 mod concurrent;
 mod concurrent_writes;
 mod crowd;

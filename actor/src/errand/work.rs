@@ -69,7 +69,7 @@ impl<A: Actor> Ctx<A> {
     /// ```
     pub fn pipe<F>(&self, future: F, then: impl FnOnce(&mut A, F::Output) + 'static) -> Errand
     where
-        F: Future<Output: 'static> + 'static,
+        F: IntoFuture<IntoFuture: 'static, Output: 'static>,
     {
         self.pipe_with(future, |actor, output, _| then(actor, output))
     }
@@ -81,8 +81,9 @@ impl<A: Actor> Ctx<A> {
         then: impl FnOnce(&mut A, F::Output, &mut Ctx<A>) + 'static,
     ) -> Errand
     where
-        F: Future<Output: 'static> + 'static,
+        F: IntoFuture<IntoFuture: 'static, Output: 'static>,
     {
+        let future = future.into_future();
         begin(self.mailbox_id(), move |id, errand| async move {
             let output = future.await;
             let call = Brought::Call(Box::new(move |actor: &mut A, ctx: &mut Ctx<A>| {

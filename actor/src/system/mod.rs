@@ -90,7 +90,7 @@ impl System {
         self.runtime.backend_reason()
     }
 
-    /// Runs a future on the calling thread until it is done.
+    /// Runs a future, or a call, on the calling thread until it is done.
     ///
     /// The thread is no shard, so the future need not be `Send` or `'static`; calls in it go to the shards and back.
     /// I/O and timers belong to shards: see [`System::run_on`].
@@ -98,7 +98,7 @@ impl System {
     /// # Panics
     /// If the calling thread is a shard.
     #[track_caller]
-    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+    pub fn block_on<F: IntoFuture>(&self, future: F) -> F::Output {
         self.runtime.block_on(future)
     }
 

@@ -67,7 +67,7 @@ use std::task::{Context, Poll, Waker};
 
 use crate::shard::{Shard, context};
 
-/// Spawns a future on the current shard.
+/// Spawns a future, or what becomes one, on the current shard.
 ///
 /// The task starts in the shard's next run of tasks, never inside this call. Dropping the handle detaches the task.
 /// While the shard is shutting down the future is dropped at once and the handle resolves to a cancelled
@@ -93,10 +93,9 @@ use crate::shard::{Shard, context};
 #[track_caller]
 pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
 where
-    F: Future + 'static,
-    F::Output: 'static,
+    F: IntoFuture<IntoFuture: 'static, Output: 'static>,
 {
-    spawn_from(Origin::here(), future)
+    spawn_from(Origin::here(), future.into_future())
 }
 
 /// Spawns a future on the current shard, and gives the waker of its task.

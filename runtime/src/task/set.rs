@@ -69,7 +69,10 @@ impl<T: 'static> JoinSet<T> {
     /// # Panics
     /// If the calling thread is no shard, or if the shard already holds 4 194 304 tasks.
     #[track_caller]
-    pub fn spawn(&mut self, future: impl Future<Output = T> + 'static) -> AbortHandle {
+    pub fn spawn(
+        &mut self,
+        future: impl IntoFuture<Output = T, IntoFuture: 'static>,
+    ) -> AbortHandle {
         self.insert(super::spawn(future))
     }
 
