@@ -29,8 +29,9 @@
 //! ```
 //!
 //! # The tour
-//! * Define: [`macro@actor`], [`Ctx`], [`Reply`].
-//! * Start: [`System`], [`spawn`], [`Handle::spawn_on`], [`Sharded`], [`Keyed`], [`Pool`].
+//! * Define: [`macro@actor`], with [`macro@message`], [`macro@on`], [`macro@every`] and [`macro@skip`]; [`Ctx`], [`Reply`], [`Batch`].
+//! * Begin: [`macro@main`], [`macro@test`], or [`System`] in a program of another kind.
+//! * Start: [`spawn`], [`Handle::spawn_on`], [`Sharded`], [`Keyed`], [`Pool`].
 //! * Find: [`Names`], [`ShardNames`].
 //! * Many at once: [`Group`], [`Topic`].
 //! * Send: [`Call`], on an [`Addr`] or a [`Local`]; in bulk with [`tell_many`] and [`Sharded::map`].
@@ -120,7 +121,10 @@ pub use greenroom_runtime as runtime;
 pub use greenroom_runtime::mesh::CrossShard;
 pub use greenroom_runtime::{ShardId, StartError};
 
-/// What a file with actors needs.
+/// What a file with actors needs: `use greenroom::prelude::*;`.
+///
+/// The attributes, and the types that stand in nearly every actor. What fewer need, such as [`Restart`] or [`Topic`], is
+/// imported by name.
 pub mod prelude {
     pub use crate::{
         Addr, CallError, Ctx, Keyed, Local, Reply, Sharded, System, actor, every, message, on, skip,
