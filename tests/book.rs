@@ -26,6 +26,7 @@ pages! {
     names "../book/src/how-to/names.md"
     overload "../book/src/how-to/overload.md"
     time_and_streams "../book/src/how-to/time-and-streams.md"
+    retries "../book/src/how-to/retries.md"
     see_inside "../book/src/how-to/see-inside.md"
     signals_and_shutdown "../book/src/how-to/signals-and-shutdown.md"
 }

@@ -39,7 +39,7 @@ use crate::way::Way;
 ///
 /// let system = System::start(2)?;
 /// let counter: Addr<Counter> = system.block_on(system.spawn_on(1, || Counter { n: 0 }))?;
-/// assert_eq!(system.block_on(counter.add(5).into_future())?, 5);
+/// assert_eq!(system.block_on(counter.add(5))?, 5);
 /// # Ok::<(), greenroom::Error>(())
 /// ```
 pub struct Addr<A: Actor, P: Port<Actor = A> = Remote<A>> {

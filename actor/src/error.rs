@@ -418,7 +418,10 @@ impl<A> fmt::Display for SendError<A> {
             write!(f, "{site} was not sent: there would never have been room, ")?;
             cycle.explain(f, "use `try_tell`", "let one of them use `try_tell`")
         } else if self.full {
-            write!(f, "{site} was not sent: the mailbox is full")
+            write!(
+                f,
+                "{site} was not sent: the mailbox is full, or the link to its shard"
+            )
         } else {
             write!(f, "{site} was not sent: the actor has stopped")
         }

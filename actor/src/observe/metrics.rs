@@ -28,7 +28,7 @@ use crate::system::{Handle, System};
 ///
 /// let system = System::start(2)?;
 /// let till = system.block_on(system.spawn_on(1, Till::default))?;
-/// system.block_on(till.pay(5).into_future())?;
+/// system.block_on(till.pay(5))?;
 /// let sums = system.metrics().sums();
 /// assert_eq!((sums[0].actor, sums[0].live, sums[0].handled), ("Till", 1, 1));
 /// # Ok::<(), greenroom::Error>(())

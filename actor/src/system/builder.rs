@@ -84,7 +84,7 @@ impl Builder {
     ///     .start()?;
     /// let brief = system.block_on(system.spawn_on(1, || Brief))?;
     /// Addr::kill(brief);
-    /// assert!(system.block_on(brief.greet().into_future()).is_err());
+    /// assert!(system.block_on(brief.greet()).is_err());
     /// assert!(letters.recv()?.starts_with("Brief::greet on shard 1 was not handled"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

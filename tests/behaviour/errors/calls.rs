@@ -149,7 +149,8 @@ fn an_ask_that_finds_no_room_and_may_not_wait() {
             call,
             |answer, home| {
                 assert!(matches!(answer, Err(CallError::Overflowed(_))));
-                home.check_call(answer, "nothing", "was not called: the mailbox was full");
+                let says = "was not called: the mailbox was full, and its `overflow` policy lets nobody wait";
+                home.check_call(answer, "nothing", says);
             },
         );
     });
@@ -344,7 +345,11 @@ fn a_tell_that_finds_no_room_and_does_not_wait() {
         };
         from_everywhere(system, Culprit::default, call, |told, home| {
             assert!(told.as_ref().unwrap_err().is_full());
-            check_send(&home, told, "was not sent: the mailbox is full");
+            check_send(
+                &home,
+                told,
+                "was not sent: the mailbox is full, or the link to its shard",
+            );
         });
     });
 }
