@@ -3,7 +3,7 @@
 //! A [`Method`] is a view of what the user wrote, before the rules of `check.rs`; a [`Message`] or
 //! a [`Hook`] is what is left to expand after them.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
 use syn::ext::IdentExt;
 use syn::{
@@ -41,6 +41,8 @@ pub(crate) struct ActorDef {
 pub(crate) struct Message {
     pub(crate) attrs: Vec<Attribute>,
     pub(crate) vis: Visibility,
+    /// Where its `fn` stands.
+    pub(crate) keyword: Span,
     pub(crate) name: Ident,
     pub(crate) is_async: bool,
     pub(crate) is_local: bool,
@@ -118,6 +120,8 @@ pub(crate) struct Answer {
 pub(crate) struct Hook {
     pub(crate) event: Event,
     pub(crate) attrs: Vec<Attribute>,
+    /// Where its `fn` stands.
+    pub(crate) keyword: Span,
     pub(crate) name: Ident,
     pub(crate) is_async: bool,
     /// What it takes, in its order: the context, and what happened.
@@ -328,6 +332,7 @@ impl<'a> Method<'a> {
         Message {
             attrs: self.owned_attrs(),
             vis: self.vis.clone(),
+            keyword: self.sig.fn_token.span,
             name: self.sig.ident.clone(),
             is_async: self.sig.asyncness.is_some(),
             is_local: self.options.is_local,
@@ -371,6 +376,7 @@ impl<'a> Method<'a> {
         Hook {
             event,
             attrs: self.owned_attrs(),
+            keyword: self.sig.fn_token.span,
             name: self.sig.ident.clone(),
             is_async: self.sig.asyncness.is_some(),
             slots: self

@@ -262,17 +262,23 @@ fn parse_item(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<RawIte
 
     let start = input.cursor();
     let mut method = None;
+    let mut is_past_head = false;
     if is_method(input) {
         let ahead = input.fork();
         match parse_fn(&ahead) {
             Ok(parsed) => {
                 method = Some(parsed);
                 input.advance_to(&ahead);
+                is_past_head = true;
             }
             Err(error) => errors.push(error),
         }
     }
-    skip_item(input)?;
+    if is_past_head {
+        skip_body(input)?;
+    } else {
+        skip_item(input)?;
+    }
     Ok(RawItem {
         attrs,
         method,
@@ -342,28 +348,56 @@ fn without_attributes(
     kept
 }
 
+/// Takes an item that is no method, or whose head did not parse.
+fn skip_item(input: ParseStream<'_>) -> syn::Result<()> {
+    let ahead = input.fork();
+    let has_value = ahead.parse::<Visibility>().is_ok()
+        && (ahead.peek(Token![type]) || ahead.peek(Token![const]) && !is_method(input));
+    if has_value {
+        // There may be braces before the semicolon.
+        while !input.is_empty() && !is_semicolon(&input.parse()?) {}
+        return Ok(());
+    }
+    if is_method(input) {
+        input.parse::<Visibility>()?;
+        skip_qualifiers(input)?;
+    }
+    if input.is_empty() || is_semicolon(&input.parse()?) {
+        return Ok(());
+    }
+    skip_body(input)
+}
+
 /// Takes tokens up to the end of the item: a semicolon or a body in braces.
 ///
-/// A constant or a type may hold braces before its semicolon.
-fn skip_item(input: ParseStream<'_>) -> syn::Result<()> {
-    let ends_at_semicolon = {
-        let ahead = input.fork();
-        ahead.parse::<Visibility>().is_ok()
-            && (ahead.peek(Token![type]) || ahead.peek(Token![const]) && !is_method(input))
-    };
-    while !input.is_empty() {
+/// While a method is typed it has neither; it ends where the next item begins, which stays a message then.
+fn skip_body(input: ParseStream<'_>) -> syn::Result<()> {
+    while !input.is_empty() && !is_item(input) {
         let body = input.fork();
-        if body.step(|cursor| Ok(braces(*cursor)))?.is_some() && !ends_at_semicolon {
+        if body.step(|cursor| Ok(braces(*cursor)))?.is_some() {
             input.advance_to(&body);
             return Ok(());
         }
-        if let TokenTree::Punct(punct) = input.parse::<TokenTree>()?
-            && punct.as_char() == ';'
-        {
+        if is_semicolon(&input.parse()?) {
             return Ok(());
         }
     }
     Ok(())
+}
+
+/// Whether an item begins that cannot be part of another one: its attribute, its visibility, or a named function.
+fn is_item(input: ParseStream<'_>) -> bool {
+    if input.peek(Token![#]) && input.peek2(syn::token::Bracket) || input.peek(Token![pub]) {
+        return true;
+    }
+    let ahead = input.fork();
+    skip_qualifiers(&ahead).is_ok()
+        && ahead.parse::<Token![fn]>().is_ok()
+        && ahead.call(Ident::parse_any).is_ok()
+}
+
+fn is_semicolon(token: &TokenTree) -> bool {
+    matches!(token, TokenTree::Punct(punct) if punct.as_char() == ';')
 }
 
 /// Takes a group in braces, also one that a `$body:block` wraps.

@@ -181,6 +181,137 @@ fn every_input_is_in_the_output_token_for_token() {
     }
 }
 
+/// Every token, groups before what is in them.
+fn flat(tokens: TokenStream, found: &mut Vec<TokenTree>) {
+    for token in tokens {
+        found.push(token.clone());
+        if let TokenTree::Group(group) = token {
+            flat(group.stream(), found);
+        }
+    }
+}
+
+/// The expansion of `#[actor(args)] item` in a row: of the block, and of what follows it.
+fn expanded(args: &str, item: &str) -> (Vec<TokenTree>, Vec<TokenTree>) {
+    let args: TokenStream = args.parse().expect("tokens");
+    let item: TokenStream = item.parse().expect("tokens");
+    let attributes = crate::expand::allowed_in_block().into_iter().count();
+    let block_end = attributes + item.clone().into_iter().count();
+    let (mut block, mut rest) = (Vec::new(), Vec::new());
+    for (position, token) in expand_actor(args, item).into_iter().enumerate() {
+        match position {
+            _ if position < attributes => {}
+            _ if position < block_end => flat(token.into(), &mut block),
+            _ => flat(token.into(), &mut rest),
+        }
+    }
+    (block, rest)
+}
+
+const PLACES: &str = "impl Shop {
+    #[on(started)]
+    fn open(&mut self) {}
+
+    pub async fn buy(&mut self, #[into] name: String, ctx: &mut Ctx<Self>) -> Result<u32, Sold> {
+        self.take(name).
+    }
+
+    #[message(local)]
+    pub fn r#type(&self, (a, b): (u8, Rc<u8>)) -> Rc<u8> { b }
+
+    #[every(5s)]
+    pub fn tick(&mut self) {}
+}";
+
+#[test]
+fn the_block_is_at_its_own_place() {
+    let (block, _) = expanded("mailbox = 5, trait = Shopping", PLACES);
+    assert!(block.len() > 60, "{}", block.len());
+    let at = |token: &TokenTree| token.span().byte_range();
+    for token in &block {
+        if let TokenTree::Ident(name) = token {
+            assert_eq!(PLACES.get(at(token)), Some(name.to_string().as_str()));
+        }
+    }
+    // One after the other, so nothing is there twice, or in another order.
+    let starts: Vec<usize> = block.iter().map(|token| at(token).start).collect();
+    assert!(starts.is_sorted(), "{starts:?}");
+}
+
+#[test]
+fn at_the_name_of_a_method_are_only_its_calls_and_its_handler() {
+    let (_, rest) = expanded("trait = Shopping", PLACES);
+    for (name, found) in [
+        // The call, the one of the trait, and the handler.
+        ("buy", ["fn", "fn", ":"].as_slice()),
+        ("r#type", &["fn", ":"]),
+        ("tick", &["fn", "fn", ":"]),
+        ("open", &[":"]),
+    ] {
+        let start = PLACES.find(&format!("fn {name}")).expect("a method") + "fn ".len();
+        let place = start..start + name.len();
+        let mut before = Vec::new();
+        for pair in rest.windows(2) {
+            if let TokenTree::Ident(ident) = &pair[1]
+                && ident.span().byte_range() == place
+            {
+                assert_eq!(*ident, name);
+                before.push(pair[0].to_string());
+            }
+        }
+        before.sort_unstable_by_key(|token| token == ":");
+        assert_eq!(before, found, "{name}");
+    }
+}
+
+/// Whether the calls of an expansion are those of `names`.
+fn has_calls(item: &str, names: &[&str]) -> bool {
+    let (_, rest) = expanded("", item);
+    names.iter().all(|name| {
+        rest.windows(2)
+            .any(|pair| pair[0].to_string() == "fn" && pair[1].to_string() == *name)
+    })
+}
+
+#[test]
+fn a_method_that_is_being_typed_leaves_the_others_their_calls() {
+    let before = "pub fn first(&self) -> u8 { 0 }";
+    for half_typed in [
+        "pub",
+        "pub(crate)",
+        "fn",
+        "async",
+        "pub async",
+        "pub async fn",
+        "/// Buys.",
+        "#[message()]",
+        "#[]",
+        "pub fn buy",
+        "pub fn buy<T>",
+        "pub fn buy()",
+        "pub fn buy(&mut self)",
+        "pub fn buy(&mut self, x)",
+        "pub fn buy(&mut self, x: )",
+        "pub fn buy(&mut self, x: , y: u8) {}",
+        "pub fn buy(&mut self) ->",
+        "pub fn buy(&mut self) -> {}",
+        "pub fn buy(&mut self) -> Vec<",
+        "pub fn buy(&mut self) { self. }",
+        "pub fn buy(&mut self) { let x = ; }",
+        "const LIMIT: usize = 5;",
+    ] {
+        for after in [
+            "pub fn second(&self) {}",
+            "/// Again.\n pub async fn second(&self) {}",
+            "#[message(urgent)] pub(crate) fn second(&self) {}",
+            "#[message] async fn second(&self) {}",
+        ] {
+            let item = format!("impl Shop {{\n{before}\n{half_typed}\n{after}\n}}");
+            assert!(has_calls(&item, &["first", "second"]), "{item}");
+        }
+    }
+}
+
 #[test]
 fn damaged_options_are_errors_and_not_panics() {
     let options = quote!(mailbox = 1 + 2, name = "name", crate = a::b, other(1) = 3);

@@ -27,11 +27,15 @@ pub enum Overflow {
     note = "put `#[actor]` on an inherent `impl` block of this type"
 )]
 pub trait Actor: Sized + 'static {
+    // The types are hidden because nobody can name them: the page of an actor shows what is meant for its reader.
     /// The messages that may come from other shards.
+    #[doc(hidden)]
     type Msg: Carries + Send + 'static;
     /// All messages.
+    #[doc(hidden)]
     type LocalMsg: Carries + From<Self::Msg> + 'static;
     /// The calls, generic over the way to the actor.
+    #[doc(hidden)]
     type Client<W: Way<Actor = Self>>: FromPort<W>;
     /// What the actor is called in errors.
     const NAME: &'static str;

@@ -89,8 +89,7 @@ pub use crate::bulk::{
     Asking, Batch, Caller, Gather, Recipient, TellEach, TellEachError, TellMany, TellManyError,
     Telling, tell_many,
 };
-pub use crate::call::DynCall;
-pub use crate::call::{Ask, Call, Tell};
+pub use crate::call::{Ask, Call, DynCall, DynCallOf, Tell};
 pub use crate::context::Ctx;
 pub use crate::crowd::{Broadcast, CrowdError, Group, News, PublishWhenRoom, Subscription, Topic};
 pub use crate::errand::{After, Compose, Composed, Errand, Every, Forward};

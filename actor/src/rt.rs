@@ -72,7 +72,7 @@ mod given {
     pub use ::std::process::ExitCode;
 
     pub use crate::address::Remote;
-    pub use crate::call::{DynCall, message_fits};
+    pub use crate::call::{DynCall, DynCallOf, message_fits};
     pub use crate::life::{Concurrent, ReadingPhase, Share, overlap};
 }
 

@@ -6,8 +6,8 @@
 
 use proc_macro2::{Literal, TokenStream};
 use quote::{ToTokens, quote_spanned};
-use syn::Visibility;
 use syn::ext::IdentExt;
+use syn::{Ident, Visibility};
 
 use super::Names;
 use crate::model::{ActorDef, Answer, Argument, Message};
@@ -23,10 +23,9 @@ pub(super) fn declared(actor: &ActorDef, krate: &TokenStream) -> Option<TokenStr
         None => widest(actor),
     };
     let (parameters, _, bounds) = actor.generics.split_for_impl();
-    let rt = quote_spanned!(hygiene::generated()=> #krate::__rt);
     let methods = shared(actor).map(|message| {
         let attrs = attrs::for_the_call(&message.attrs);
-        let signature = signature(message, &rt);
+        let signature = signature(message, &message.name, krate);
         quote_spanned!(hygiene::generated()=> #attrs #signature;)
     });
     let doc = Literal::string(&format!(
@@ -79,8 +78,8 @@ fn implementation(
     let rt = quote_spanned!(hygiene::generated()=> __rt);
     let methods = members.iter().map(|message| {
         let cfg = attrs::for_every_part(&message.attrs);
-        let name = &message.name;
-        let signature = signature(message, &rt);
+        let name = super::silent(&message.name);
+        let signature = signature(message, &name, &rt);
         let arguments = message.arguments.iter().map(|argument| &argument.name);
         quote_spanned! {hygiene::generated()=>
             #cfg
@@ -102,27 +101,24 @@ fn shared(actor: &ActorDef) -> impl Iterator<Item = &Message> {
     actor.messages.iter().filter(|message| !message.is_local)
 }
 
-/// `rt` is the path of the runtime where the signature stands.
-fn signature(message: &Message, rt: &TokenStream) -> TokenStream {
-    let name = &message.name;
+/// `greenroom` is where the names of the crate are, seen from where the signature stands.
+fn signature(message: &Message, name: &Ident, greenroom: &TokenStream) -> TokenStream {
     let parameters = message
         .arguments
         .iter()
         .map(|Argument { name, ty, .. }| quote_spanned!(hygiene::generated()=> #name: #ty));
-    let returned = returned(&message.answer, rt);
+    let returned = returned(&message.answer, greenroom);
     quote_spanned!(hygiene::generated()=> fn #name(&self, #(#parameters),*) -> #returned)
 }
 
 /// The value and the error of a `Result` are named by the compiler, which sees through aliases.
-fn returned(answer: &Answer, rt: &TokenStream) -> TokenStream {
+fn returned(answer: &Answer, greenroom: &TokenStream) -> TokenStream {
     let ty = &answer.ty;
     let blamed = hygiene::blamed_on(answer.place.first);
     if answer.is_flat {
-        quote_spanned! {blamed=>
-            #rt::DynCall<<#ty as #rt::IsResult>::Ok, <#ty as #rt::IsResult>::Err>
-        }
+        quote_spanned!(blamed=> #greenroom::DynCallOf<#ty>)
     } else {
-        quote_spanned!(blamed=> #rt::DynCall<#ty>)
+        quote_spanned!(blamed=> #greenroom::DynCall<#ty>)
     }
 }
 

@@ -51,7 +51,7 @@ fn implementation(
 
 fn arm(message: &Message) -> TokenStream {
     let cfg = attrs::for_every_part(&message.attrs);
-    let name = &message.name;
+    let name = super::silent(&message.name);
     let text = name_of(message);
     let made = if message.answer.is_deferred {
         quote_spanned!(hygiene::generated()=> __rt::carried_deferred)

@@ -263,7 +263,7 @@ fn key_hash(message: &Message) -> Option<TokenStream> {
 /// What is to be proved to cross shards goes through a constructor that asks for it. The compiler reports a missing proof at the constructor's argument,
 /// hence the fields of tuples: they are blamed on all of the user's type.
 fn build(message: &Message, names: &Names) -> TokenStream {
-    let name = &message.name;
+    let name = super::silent(&message.name);
     let fields = message.arguments.iter().enumerate();
     let fields = fields.map(
         |(

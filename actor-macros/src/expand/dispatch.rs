@@ -115,7 +115,7 @@ fn pattern_with(message: &Message, fields: &TokenStream, names: &Names) -> Token
         local_message,
         ..
     } = names;
-    let name = &message.name;
+    let name = super::silent(&message.name);
     if message.is_local {
         quote_spanned!(hygiene::generated()=> #local_message::#name(#fields))
     } else if names.has_local() {
@@ -127,7 +127,7 @@ fn pattern_with(message: &Message, fields: &TokenStream, names: &Names) -> Token
 
 /// The call of the handler.
 pub(super) fn call(message: &Message, arguments: &[Ident]) -> TokenStream {
-    let handler = super::handler(&message.name);
+    let handler = super::handler(message.keyword, &message.name);
     let mut fields = message.arguments.iter().zip(arguments);
     let slots = message.slots.iter().map(|slot| match slot {
         Slot::Argument => fields

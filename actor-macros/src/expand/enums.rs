@@ -46,7 +46,7 @@ fn one_enum(
 
 fn variant(message: &Message) -> TokenStream {
     let cfg = attrs::for_every_part(&message.attrs);
-    let name = &message.name;
+    let name = super::silent(&message.name);
     let fields = message.arguments.iter().map(|argument| {
         let ty = &argument.ty;
         if argument.is_proved {

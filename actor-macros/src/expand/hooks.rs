@@ -66,7 +66,7 @@ fn told(hook: &Hook, constant: &str, function: &str, news: &str) -> TokenStream 
 }
 
 fn call(hook: &Hook) -> TokenStream {
-    let handler = super::handler(&hook.name);
+    let handler = super::handler(hook.keyword, &hook.name);
     let slots = hook.slots.iter().map(|slot| match slot {
         Slot::Context(place) => super::context(*place),
         // Another type than that of the news is reported where it is written.

@@ -28,7 +28,7 @@ mod later;
 mod size;
 mod timers;
 
-use proc_macro2::{Ident, Literal, TokenStream};
+use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
 
 use crate::args::{Overflow, Room};
@@ -102,10 +102,9 @@ pub(crate) fn actor(actor: &ActorDef) -> TokenStream {
     });
     let declared = api::declared(actor, &krate);
     let implemented = api::implemented(actor, &names);
-    // Generated code repeats the user's names in other roles, at the user's places: a method is a
-    // variant too, and an arm calls it although it is deprecated. The list is short because a crate
-    // that forbids one of these lints cannot use the attribute; what has no place of the user's is
-    // not linted anyway.
+    // Generated code repeats the user's names at the user's places: a method is a call too, and an arm
+    // calls it although it is deprecated. The list is short because a crate that forbids one of these
+    // lints cannot use the attribute; what has no place of the user's is not linted anyway.
     quote_spanned! {hygiene::generated()=>
         #declared
         #cfg
@@ -113,7 +112,6 @@ pub(crate) fn actor(actor: &ActorDef) -> TokenStream {
         #[allow(
             dead_code,
             deprecated,
-            non_camel_case_types,
             non_snake_case,
             unreachable_code,
             clippy::all,
@@ -225,7 +223,19 @@ fn context(place: Place) -> TokenStream {
     place.call(function, quote_spanned!(hygiene::generated()=> ctx))
 }
 
-/// `Self::method`, blamed on the method.
-fn handler(name: &Ident) -> TokenStream {
-    quote_spanned!(hygiene::blamed_on(name.span())=> Self::#name)
+/// The name of a method in another role: as a variant, or in the implementation of a trait.
+///
+/// Not at the user's place, where an editor would offer what it names beside the method and the call.
+fn silent(name: &Ident) -> Ident {
+    let mut name = name.clone();
+    name.set_span(hygiene::generated());
+    name
+}
+
+/// `Self::method`, blamed on `fn method`.
+///
+/// The type is not at the place of the name, where an editor would take it for a meaning of the name.
+fn handler(keyword: Span, name: &Ident) -> TokenStream {
+    let method = quote_spanned!(hygiene::blamed_on(name.span())=> ::#name);
+    quote_spanned!(hygiene::blamed_on(keyword)=> Self #method)
 }

@@ -23,6 +23,7 @@ pub(super) fn expand(actor: &ActorDef) -> Option<TokenStream> {
 fn timer(timer: &Timer) -> TokenStream {
     let cfg = attrs::for_every_part(&timer.attrs);
     let Timer { name, period, .. } = timer;
+    let name = super::silent(name);
     let length = &period.length;
     let missed = period.missed.variant();
     // A period of another type is reported where it was written.

@@ -27,7 +27,6 @@ impl Counter {
 #[allow(
     dead_code,
     deprecated,
-    non_camel_case_types,
     non_snake_case,
     unreachable_code,
     clippy::all,

@@ -20,7 +20,6 @@ where
 #[allow(
     dead_code,
     deprecated,
-    non_camel_case_types,
     non_snake_case,
     unreachable_code,
     clippy::all,

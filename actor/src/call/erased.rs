@@ -9,9 +9,24 @@ use std::time::Duration;
 use greenroom_runtime::time::Instant;
 
 use super::term::Limit;
-use super::{Answers, Ask, Call, Method, Tell, Urgent};
+use super::{Answers, Ask, Call, IsResult, Method, Tell, Urgent};
 use crate::address::Port;
 use crate::error::{CallError, CallSite, SendError};
+
+/// The [`DynCall`] of a handler that returns a `Result`, under any alias.
+///
+/// This is how a trait that `#[actor(trait = ..)]` declares spells it; a stand-in may name value and error instead.
+///
+/// # Examples
+/// ```
+/// use greenroom::{DynCall, DynCallOf};
+///
+/// fn same(call: DynCallOf<std::io::Result<u32>>) -> DynCall<u32, std::io::Error> {
+///     call
+/// }
+/// # let _ = same;
+/// ```
+pub type DynCallOf<R> = DynCall<<R as IsResult>::Ok, <R as IsResult>::Err>;
 
 /// The future of an ask through a [`DynCall`].
 type DynAsk<T, E> = Pin<Box<dyn Future<Output = Result<T, CallError<E>>> + Send>>;

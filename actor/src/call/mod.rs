@@ -19,7 +19,7 @@ use greenroom_runtime::mesh::Lane;
 use greenroom_runtime::time::Instant;
 
 pub use self::ask::Ask;
-pub use self::erased::DynCall;
+pub use self::erased::{DynCall, DynCallOf};
 pub use self::fit::message_fits;
 pub use self::send::Tell;
 pub(crate) use self::send::Unsent;

@@ -38,6 +38,7 @@ use crate::mailbox::{Mailbox, Next};
 use crate::reply::Carries;
 
 /// An actor some of whose messages are concurrent.
+#[doc(hidden)]
 pub trait Concurrent: Actor {
     /// How many of them may be handled at a time.
     const CONCURRENT: usize = 64;
