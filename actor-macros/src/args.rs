@@ -44,7 +44,7 @@ pub(crate) struct Implements {
 /// How many messages the mailbox has room for.
 pub(crate) enum Room {
     /// Any constant of type `usize`.
-    Number(Expr),
+    Number(Box<Expr>),
     Unbounded,
 }
 
@@ -270,7 +270,7 @@ fn mailbox(input: ParseStream<'_>, errors: &mut Errors) -> Option<Room> {
         _ => flaw_of_count(&room, &messages::MAILBOX_TEXTS),
     };
     match flaw {
-        None => Some(Room::Number(room)),
+        None => Some(Room::Number(Box::new(room))),
         Some(text) => {
             errors.on(&room, text);
             None

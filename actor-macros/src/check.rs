@@ -46,7 +46,7 @@ pub(crate) fn concurrent_is_used(actor: &ActorDef, errors: &mut Errors) {
 
 /// A trait without methods is no use to anybody.
 pub(crate) fn trait_has_calls(actor: &ActorDef, errors: &mut Errors) {
-    let has_calls = actor.messages.iter().any(|message| !message.is_local);
+    let has_calls = actor.calls_of_trait().next().is_some();
     if let (Some(api), false, 0) = (&actor.options.api, has_calls, errors.count()) {
         errors.on(&api.name, messages::TRAIT_WITHOUT_CALLS);
     }
@@ -58,7 +58,7 @@ pub(crate) fn implements_what_it_has(actor: &ActorDef, errors: &mut Errors) {
     let Some(listed) = implements.and_then(|implements| implements.methods.as_ref()) else {
         return;
     };
-    let sound = actor.messages.iter().filter(|message| !message.is_local);
+    let sound = actor.calls_of_trait();
     let refused = actor.refused.iter().map(|message| &message.name);
     let names: Vec<String> = sound
         .map(|message| &message.name)

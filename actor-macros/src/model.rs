@@ -37,6 +37,21 @@ pub(crate) struct ActorDef {
     pub(crate) has_keys: bool,
 }
 
+impl ActorDef {
+    /// The messages of a trait of the calls.
+    ///
+    /// A trait object knows no shard, so what only one shard may send is not among them, and neither is
+    /// what the actor alone sends to itself.
+    pub(crate) fn calls_of_trait(&self) -> impl Iterator<Item = &Message> {
+        let is_own = |message: &Message| {
+            let is_private = matches!(message.vis, Visibility::Inherited);
+            is_private && self.timers.iter().any(|timer| timer.name == message.name)
+        };
+        let shared = self.messages.iter().filter(|message| !message.is_local);
+        shared.filter(move |message| !is_own(message))
+    }
+}
+
 /// A method that callers reach through the address.
 pub(crate) struct Message {
     pub(crate) attrs: Vec<Attribute>,

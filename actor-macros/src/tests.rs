@@ -264,6 +264,22 @@ fn at_the_name_of_a_method_are_only_its_calls_and_its_handler() {
     }
 }
 
+#[test]
+fn every_method_of_a_trait_of_calls_is_documented() {
+    let item = "impl Shop { pub fn buy(&self) {} /** Sells. */ pub fn sell(&self) {} }";
+    let (_, rest) = expanded("trait = Shopping", item);
+    let is_text = |token: &&TokenTree| matches!(token, TokenTree::Literal(_));
+    let texts = rest.iter().filter(is_text).map(ToString::to_string);
+    let texts = texts.collect::<Vec<_>>();
+    for expected in ["\"The call of `buy`.\"", "\" Sells. \""] {
+        assert!(texts.iter().any(|text| text == expected), "{texts:?}");
+    }
+    assert!(
+        !texts.iter().any(|text| text.contains("of `sell`")),
+        "{texts:?}"
+    );
+}
+
 /// Whether the calls of an expansion are those of `names`.
 fn has_calls(item: &str, names: &[&str]) -> bool {
     let (_, rest) = expanded("", item);

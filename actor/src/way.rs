@@ -26,11 +26,14 @@ pub trait Way: Copy + sealed::Sealed {
 }
 
 /// Arguments that can be passed on a way. All can, but a call that is repeated needs them again.
+///
+/// Hidden, or the page of every type in every crate that uses this one would list that it can.
 #[diagnostic::on_unimplemented(
     message = "the arguments of a repeated call are cloned for each tick",
     label = "`{Self}` is not `Clone`",
     note = "let the method take what can be cloned, or use `ctx.after(..)` once for each time"
 )]
+#[doc(hidden)]
 pub trait Suits<W>: Sized + 'static {
     /// The same arguments again, for a call that is repeated.
     #[doc(hidden)]

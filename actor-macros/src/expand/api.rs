@@ -23,10 +23,15 @@ pub(super) fn declared(actor: &ActorDef, krate: &TokenStream) -> Option<TokenStr
         None => widest(actor),
     };
     let (parameters, _, bounds) = actor.generics.split_for_impl();
-    let methods = shared(actor).map(|message| {
+    let methods = actor.calls_of_trait().map(|message| {
         let attrs = attrs::for_the_call(&message.attrs);
+        let doc = is_undocumented(message).then(|| {
+            // One more warning than the one at the method would be too many.
+            let doc = Literal::string(&format!("The call of `{}`.", message.name.unraw()));
+            quote_spanned!(hygiene::generated()=> #[doc = #doc])
+        });
         let signature = signature(message, &message.name, krate);
-        quote_spanned!(hygiene::generated()=> #attrs #signature;)
+        quote_spanned!(hygiene::generated()=> #attrs #doc #signature;)
     });
     let doc = Literal::string(&format!(
         "The calls of `{}`, whoever answers them: `*addr` of an actor, or a stand-in.",
@@ -53,14 +58,19 @@ pub(super) fn implemented(actor: &ActorDef, names: &Names) -> TokenStream {
     let declared = actor.options.api.as_ref().map(|api| {
         let name = &api.name;
         let path = quote_spanned!(hygiene::generated()=> #name #arguments);
-        implementation(actor, names, &path, &shared(actor).collect::<Vec<_>>())
+        implementation(
+            actor,
+            names,
+            &path,
+            &actor.calls_of_trait().collect::<Vec<_>>(),
+        )
     });
     let foreign = actor.options.implements.as_ref().map(|implements| {
         let is_member = |message: &&Message| match &implements.methods {
             None => true,
             Some(listed) => listed.contains(&message.name),
         };
-        let members: Vec<&Message> = shared(actor).filter(is_member).collect();
+        let members: Vec<&Message> = actor.calls_of_trait().filter(is_member).collect();
         implementation(actor, names, &implements.path.to_token_stream(), &members)
     });
     quote_spanned!(hygiene::generated()=> #declared #foreign)
@@ -96,9 +106,8 @@ fn implementation(
     }
 }
 
-/// A trait object knows no shard, so what only one shard may send is not in it.
-fn shared(actor: &ActorDef) -> impl Iterator<Item = &Message> {
-    actor.messages.iter().filter(|message| !message.is_local)
+fn is_undocumented(message: &Message) -> bool {
+    !message.attrs.iter().any(|attr| attr.path().is_ident("doc"))
 }
 
 /// `greenroom` is where the names of the crate are, seen from where the signature stands.
@@ -125,7 +134,7 @@ fn returned(answer: &Answer, greenroom: &TokenStream) -> TokenStream {
 /// As visible as the most visible of its methods.
 fn widest(actor: &ActorDef) -> TokenStream {
     let mut widest: Option<&Visibility> = None;
-    for message in shared(actor) {
+    for message in actor.calls_of_trait() {
         if breadth(&message.vis) > widest.map_or(0, breadth) {
             widest = Some(&message.vis);
         }
