@@ -167,7 +167,8 @@ fn has_value(
     }
     if !known.names.contains(&name.as_str()) {
         let nearest = hygiene::nearest(&name, known.names);
-        errors.on(key, messages::unknown_option(&name, nearest, known.names));
+        let text = messages::unknown_option(&name, nearest, known.names);
+        errors.unknown(key, known.names, text);
         return Ok(false);
     }
     if given.contains(&name) {
@@ -296,7 +297,7 @@ fn overflow(input: ParseStream<'_>, errors: &mut Errors) -> Option<Overflow> {
     if known.is_none() {
         let nearest = hygiene::nearest(&name, Overflow::NAMES);
         let text = messages::unknown_overflow(&name, nearest, Overflow::NAMES);
-        errors.on(policy, text);
+        errors.unknown(&policy, Overflow::NAMES, text);
     }
     known
 }

@@ -5,14 +5,18 @@
 
 use std::fmt::Display;
 
-use proc_macro2::{Span, TokenStream};
-use quote::ToTokens;
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote_spanned};
+
+use crate::hygiene;
 
 /// Mistakes in the order they were found.
 #[must_use = "mistakes that are not emitted are lost"]
 #[derive(Default)]
 pub(crate) struct Errors {
     list: Vec<syn::Error>,
+    /// What an editor completes unknown words from.
+    choices: TokenStream,
 }
 
 impl Errors {
@@ -29,6 +33,34 @@ impl Errors {
         self.push(syn::Error::new(span, text));
     }
 
+    /// Reports a word that is none of `known`.
+    ///
+    /// While it is being typed an editor asks what it may become, and looks where it stands in the expansion: where a
+    /// field is asked for that has the name of a known word. The word itself is one too, so the compiler has nothing
+    /// to add to the text.
+    pub(crate) fn unknown(&mut self, word: &Ident, known: &[&str], text: impl Display) {
+        self.on(word, text);
+        let is_free = |word: &str| syn::parse_str::<Ident>(word).is_ok();
+        let mut found = word.clone();
+        found.set_span(hygiene::generated());
+        if !is_free(&found.to_string()) {
+            return;
+        }
+        let known = known.iter().filter(|word| is_free(word));
+        let known = known.map(|word| Ident::new(word, hygiene::generated()));
+        self.choices.extend(quote_spanned! {hygiene::generated()=>
+            const _: () = {
+                fn chosen(known: __Known) {
+                    known.#word
+                }
+                struct __Known {
+                    #(#known: (),)*
+                    #found: (),
+                }
+            };
+        });
+    }
+
     /// Reports a mistake that the parser has described already.
     pub(crate) fn push(&mut self, error: syn::Error) {
         self.list.push(error);
@@ -41,6 +73,9 @@ impl Errors {
 
     /// Turns every mistake into a `compile_error!` at its place.
     pub(crate) fn into_tokens(self) -> TokenStream {
-        self.list.iter().map(syn::Error::to_compile_error).collect()
+        // An editor compares two expansions up to the word, so no text that quotes it may stand before.
+        let mut tokens = self.choices;
+        tokens.extend(self.list.iter().map(syn::Error::to_compile_error));
+        tokens
     }
 }

@@ -259,7 +259,8 @@ fn on(marker: &Attribute, errors: &mut Errors) -> Role {
         Some(event) => Role::On(event),
         None => {
             let nearest = hygiene::nearest(&text, Event::NAMES);
-            errors.on(name, messages::unknown_event(&text, nearest, Event::NAMES));
+            let text = messages::unknown_event(&text, nearest, Event::NAMES);
+            errors.unknown(&name, Event::NAMES, text);
             Role::Mistaken
         }
     }
@@ -300,7 +301,7 @@ fn message(marker: &Attribute, errors: &mut Errors) -> Role {
             _ => {
                 let nearest = hygiene::nearest(&text, MESSAGE_OPTIONS);
                 let text = messages::unknown_message_option(nearest, MESSAGE_OPTIONS);
-                errors.on(name, text);
+                errors.unknown(&name, MESSAGE_OPTIONS, text);
                 continue;
             }
         }

@@ -280,6 +280,39 @@ fn every_method_of_a_trait_of_calls_is_documented() {
     );
 }
 
+#[test]
+fn a_word_that_is_being_typed_stands_behind_the_known_ones() {
+    for (args, method, word, known) in [
+        ("mail", "#[message] fn f(&self) {}", "mail", "mailbox"),
+        (
+            "mailbox = 5, overflow = dr",
+            "pub fn f(&self) {}",
+            "dr",
+            "drop_oldest",
+        ),
+        ("", "#[message(loc)] fn f(&self) {}", "loc", "local"),
+        ("", "#[on(st)] fn f(&mut self) {}", "st", "started"),
+    ] {
+        let (_, rest) = expanded(
+            args,
+            &format!("impl Shop {{ pub fn g(&self) {{}} {method} }}"),
+        );
+        let rest: Vec<String> = rest.iter().map(ToString::to_string).collect();
+        let behind =
+            |words: &[String]| matches!(words, [dot, found] if dot == "." && found == word);
+        let place = rest.windows(2).position(behind).expect("the word");
+        let field =
+            |words: &[String]| matches!(words, [name, colon] if name == known && colon == ":");
+        assert!(rest.windows(2).any(field), "{known}: {rest:?}");
+        // What an editor tries has another length, so the word is nowhere before.
+        let mut before = rest.iter().take(place);
+        assert!(
+            !before.any(|text| text == word || text.starts_with('"')),
+            "{rest:?}"
+        );
+    }
+}
+
 /// Whether the calls of an expansion are those of `names`.
 fn has_calls(item: &str, names: &[&str]) -> bool {
     let (_, rest) = expanded("", item);

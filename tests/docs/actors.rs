@@ -1,7 +1,5 @@
 //! A crate whose documentation is looked at.
 
-#![expect(dead_code, reason = "it is read, and not run")]
-
 use std::rc::Rc;
 
 use greenroom::prelude::*;
