@@ -27,6 +27,7 @@ pages! {
     overload "../book/src/how-to/overload.md"
     time_and_streams "../book/src/how-to/time-and-streams.md"
     retries "../book/src/how-to/retries.md"
+    in_your_editor "../book/src/how-to/in-your-editor.md"
     see_inside "../book/src/how-to/see-inside.md"
     signals_and_shutdown "../book/src/how-to/signals-and-shutdown.md"
 }
