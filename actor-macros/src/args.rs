@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
-use syn::{Expr, Ident, Lit, LitStr, Path, Token, Visibility};
+use syn::{Expr, Ident, Lit, LitStr, Path, PathArguments, Token, Visibility};
 
 use crate::errors::Errors;
 use crate::{hygiene, messages};
@@ -134,6 +134,7 @@ pub(crate) fn each_option(
     let mut given = Vec::new();
     let parsed = (|input: ParseStream<'_>| {
         while !input.is_empty() {
+            let before = errors.count();
             match Ident::parse_any(input) {
                 Ok(key) => {
                     if has_value(&key, input, known, &mut given, errors)? {
@@ -141,6 +142,9 @@ pub(crate) fn each_option(
                     }
                 }
                 Err(_) => errors.at(input.span(), messages::OPTION_NAME_EXPECTED),
+            }
+            if errors.count() == before && !input.is_empty() && !input.peek(Token![,]) {
+                errors.at(input.span(), messages::OPTION_END_EXPECTED);
             }
             skip_option(input)?;
         }
@@ -180,6 +184,10 @@ fn has_value(
         return Ok(false);
     }
     input.parse::<Token![=]>()?;
+    if input.is_empty() || input.peek(Token![,]) {
+        errors.on(key, messages::option_without_value(&name));
+        return Ok(false);
+    }
     given.push(name);
     Ok(true)
 }
@@ -232,8 +240,8 @@ fn api(input: ParseStream<'_>, errors: &mut Errors) -> Option<Api> {
         }
     };
     match input.parse() {
-        Ok(name) => Some(Api { vis, name }),
-        Err(_) => {
+        Ok(name) if input.is_empty() || input.peek(Token![,]) => Some(Api { vis, name }),
+        Ok(_) | Err(_) => {
             errors.at(input.span(), messages::TRAIT_NOT_A_NAME);
             None
         }
@@ -241,10 +249,22 @@ fn api(input: ParseStream<'_>, errors: &mut Errors) -> Option<Api> {
 }
 
 fn implements(input: ParseStream<'_>, errors: &mut Errors) -> Option<Implements> {
-    let Ok(path) = input.call(Path::parse_mod_style) else {
+    let Ok(mut path) = input.call(Path::parse_mod_style) else {
         errors.at(input.span(), messages::IMPLEMENTS_NOT_A_TRAIT);
         return None;
     };
+    // By hand: a path would take the list of messages for that of an `Fn(..)`.
+    if input.peek(Token![<])
+        && let Some(last) = path.segments.last_mut()
+    {
+        match input.parse() {
+            Ok(arguments) => last.arguments = PathArguments::AngleBracketed(arguments),
+            Err(error) => {
+                errors.push(error);
+                return None;
+            }
+        }
+    }
     let mut methods = None;
     if input.peek(syn::token::Paren) {
         let listed = |input: ParseStream<'_>| {
@@ -321,7 +341,7 @@ pub(crate) fn krate(input: ParseStream<'_>, errors: &mut Errors) -> Option<Path>
     }
 }
 
-/// Takes everything up to the next option; what is left over was reported, or is a mistake now.
+/// Takes everything up to the next option; what is left over was reported.
 fn skip_option(input: ParseStream<'_>) -> syn::Result<()> {
     while !input.is_empty() {
         if input.parse::<Option<Token![,]>>()?.is_some() {
@@ -333,7 +353,7 @@ fn skip_option(input: ParseStream<'_>) -> syn::Result<()> {
 }
 
 /// An expression that came through `$e:expr` is wrapped in a group.
-fn ungrouped(expr: &Expr) -> &Expr {
+pub(crate) fn ungrouped(expr: &Expr) -> &Expr {
     match expr {
         Expr::Group(group) => ungrouped(&group.expr),
         Expr::Paren(paren) => ungrouped(&paren.expr),

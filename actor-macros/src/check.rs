@@ -7,30 +7,56 @@ use syn::ext::IdentExt;
 use syn::punctuated::Punctuated;
 use syn::{GenericParam, Generics, ReceiverKind, Safety, Token, Type};
 
+use crate::args::Api;
 use crate::errors::Errors;
 use crate::model::{ActorDef, BatchItem, Hook, Method, Param, ParamKind};
-use crate::roles::{Event, Flatten};
+use crate::parse::RawItem;
+use crate::roles::{self, Event, Flatten};
 use crate::types::{self, Obstacle};
 use crate::{attrs, hygiene, messages};
 
 // Rules for the block. When one of them is broken there is nothing to expand.
 
 /// An actor lives as long as it likes, so its type has no lifetime parameters.
-pub(crate) fn no_lifetime_parameters(generics: &Generics, errors: &mut Errors) {
+pub(crate) fn no_lifetime_parameters(generics: &Generics, ty: &Type, errors: &mut Errors) {
     for parameter in generics.lifetimes() {
         errors.on(&parameter.lifetime, messages::LIFETIME_PARAMETER);
+    }
+    for obstacle in types::obstacles(ty) {
+        if let Obstacle::Lifetime(lifetime) = obstacle
+            && lifetime.ident == "_"
+        {
+            errors.on(lifetime, messages::LIFETIME_PARAMETER);
+        }
     }
 }
 
 /// The generated types are named after the actor.
 pub(crate) fn has_a_name(ty: &Type, errors: &mut Errors) {
-    if types::last_segment(ty).is_none() || types::is_self(ty) {
+    if types::is_primitive(ty) {
+        errors.on(ty, messages::PRIMITIVE_TYPE);
+    } else if types::last_segment(ty).is_none() || types::is_self(ty) {
         errors.on(ty, messages::UNNAMED_TYPE);
     }
 }
 
+/// Whether no block of this type compiles, so that what is said about it would be said twice.
+pub(crate) fn is_refused_by_the_compiler(ty: &Type) -> bool {
+    types::is_self(ty)
+        || types::is_primitive(ty)
+        || !matches!(
+            types::bare(ty),
+            Type::Path(_) | Type::TraitObject(_) | Type::Macro(_) | Type::Verbatim(_)
+        )
+}
+
 /// An actor that nobody can reach and that does nothing on its own is a forgotten `pub`.
-pub(crate) fn does_something(actor: &ActorDef, errors: &mut Errors) {
+///
+/// Or a misspelt marker, which the compiler reports.
+pub(crate) fn does_something(actor: &ActorDef, items: &[RawItem], errors: &mut Errors) {
+    if items.iter().any(roles::has_misspelt_marker) {
+        return;
+    }
     if actor.messages.is_empty() && actor.hooks.is_empty() && errors.count() == 0 {
         errors.on(&actor.ty, messages::NO_MESSAGES);
     }
@@ -41,6 +67,14 @@ pub(crate) fn concurrent_is_used(actor: &ActorDef, errors: &mut Errors) {
     let is_used = actor.messages.iter().any(|message| message.is_concurrent);
     if let (Some(bound), false, 0) = (&actor.options.concurrent, is_used, errors.count()) {
         errors.on(bound, messages::CONCURRENT_UNUSED);
+    }
+}
+
+/// The trait stands beside the type.
+pub(crate) fn trait_has_a_name_of_its_own(actor: &mut ActorDef, errors: &mut Errors) {
+    let clash = |api: &mut Api| api.name.unraw() == actor.name;
+    if let Some(api) = actor.options.api.take_if(clash) {
+        errors.on(api.name, messages::TRAIT_NAMED_LIKE_THE_ACTOR);
     }
 }
 
@@ -77,9 +111,13 @@ pub(crate) fn implements_what_it_has(actor: &ActorDef, errors: &mut Errors) {
 
 // Rules for messages.
 
-/// The rules without which not even a call of the message can be written down.
-pub(crate) fn message_call(method: &Method<'_>, errors: &mut Errors) {
+/// The rule without which there cannot be a call of the message.
+pub(crate) fn message_name(method: &Method<'_>, errors: &mut Errors) {
     name_is_free(method, errors);
+}
+
+/// The rules without which nobody knows what the call returns.
+pub(crate) fn message_reply(method: &Method<'_>, errors: &mut Errors) {
     is_not_generic(method, errors);
     reply_is_owned(method, errors);
     reply_is_written_once(method, errors);
@@ -99,6 +137,8 @@ pub(crate) fn message_handler(method: &Method<'_>, errors: &mut Errors) {
     for param in &method.params {
         no_cfg_on_parameter(param, errors);
         match param.kind {
+            // It is no batch, which was reported.
+            ParamKind::Argument if method.options.batch.is_some() => {}
             ParamKind::Argument => argument_is_owned(method, &param.typed.ty, errors),
             ParamKind::Batch(item) => {
                 for argument in BatchItem::of(item).arguments {
@@ -157,7 +197,8 @@ fn is_not_generic(method: &Method<'_>, errors: &mut Errors) {
 
 /// Every message of the actor's mailbox can be handled, whatever the actor's parameters are.
 fn has_no_bounds(method: &Method<'_>, errors: &mut Errors) {
-    if let Some(bounds) = &method.sig.generics.where_clause {
+    let bounds = method.sig.generics.where_clause.as_ref();
+    if let Some(bounds) = bounds.filter(|bounds| !bounds.predicates.is_empty()) {
         errors.on(bounds, messages::BOUNDS_ON_MESSAGE.to_owned() + method.hint);
     }
 }
@@ -257,6 +298,10 @@ fn argument_is_owned(method: &Method<'_>, ty: &Type, errors: &mut Errors) {
         errors.on(ty, messages::CONTEXT_BY_VALUE);
         return;
     }
+    if types::is_unsized(ty) {
+        errors.leave_to_the_compiler();
+        return;
+    }
     if matches!(types::bare(ty), Type::Ptr(_)) && !method.options.is_local {
         errors.on(ty, messages::RAW_POINTER);
         return;
@@ -274,15 +319,19 @@ fn argument_is_owned(method: &Method<'_>, ty: &Type, errors: &mut Errors) {
                 }
                 errors.on(reference, text);
             }
-            Obstacle::Lifetime(lifetime) => {
+            Obstacle::Lifetime(lifetime) if method.knows(&lifetime) => {
                 let text = messages::borrowed_lifetime(&lifetime.to_string());
                 errors.on(lifetime, text + method.hint);
+            }
+            Obstacle::Lifetime(_) => errors.leave_to_the_compiler(),
+            Obstacle::HiddenLifetime(ty) => {
+                errors.on(ty, messages::HIDDEN_LIFETIME.to_owned() + method.hint);
             }
             Obstacle::ImplTrait(found) => {
                 let text = messages::IMPL_TRAIT_PARAMETER.to_owned();
                 errors.on(found, text + messages::HELP_INTO + method.hint);
             }
-            Obstacle::Infer(place) => errors.at(place, messages::INFERRED_PARAMETER),
+            Obstacle::Infer => errors.leave_to_the_compiler(),
             Obstacle::SelfInMacro(found) => errors.on(found, messages::SELF_IN_TYPE_MACRO),
             // A value of type `!` cannot be sent, but nothing is wrong with asking for one.
             Obstacle::Never(_) => {}
@@ -311,21 +360,30 @@ fn reply_is_owned(method: &Method<'_>, errors: &mut Errors) {
         }
         return;
     };
+    if types::is_unsized(ty) {
+        errors.leave_to_the_compiler();
+        return;
+    }
     for obstacle in types::obstacles(ty) {
         match obstacle {
             Obstacle::Reference(reference) => {
                 errors.on(reference, messages::BORROWED_REPLY.to_owned() + method.hint);
             }
-            Obstacle::Lifetime(lifetime) => {
+            Obstacle::Lifetime(lifetime) if method.knows(&lifetime) => {
                 errors.on(lifetime, messages::BORROWED_REPLY.to_owned() + method.hint);
+            }
+            Obstacle::Lifetime(_) => errors.leave_to_the_compiler(),
+            Obstacle::HiddenLifetime(ty) => {
+                errors.on(ty, messages::BORROWED_REPLY.to_owned() + method.hint);
             }
             Obstacle::ImplTrait(found) => {
                 errors.on(found, messages::IMPL_TRAIT_REPLY.to_owned() + method.hint);
             }
-            Obstacle::Never(found) => {
+            Obstacle::Never(found) if matches!(types::bare(ty), Type::Never(_)) => {
                 errors.on(found, messages::NEVER_REPLY.to_owned() + method.hint);
             }
-            Obstacle::Infer(place) => errors.at(place, messages::INFERRED_REPLY),
+            Obstacle::Never(_) => {}
+            Obstacle::Infer => errors.leave_to_the_compiler(),
             Obstacle::SelfInMacro(found) => errors.on(found, messages::SELF_IN_TYPE_MACRO),
         }
     }

@@ -7,7 +7,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
-use syn::{Attribute, Expr, FnArg, Lit, LitStr, Path, ReturnType, Safety, Signature, Visibility};
+use syn::{Attribute, Expr, FnArg, LitStr, Path, ReturnType, Safety, Signature, Visibility};
 
 use crate::errors::Errors;
 use crate::hygiene::{self, Place};
@@ -104,16 +104,13 @@ fn options(tokens: TokenStream, errors: &mut Errors) -> Options {
 
 /// A name, also as a string: it is written so in the environment.
 fn backend(input: ParseStream<'_>, errors: &mut Errors) -> Option<Ident> {
-    let (found, place) = match (
-        input.fork().parse::<LitStr>(),
-        input.fork().call(Ident::parse_any),
-    ) {
-        (Ok(text), _) => (text.value(), text.span()),
-        (_, Ok(name)) => (name.unraw().to_string(), name.span()),
-        _ => {
-            errors.at(input.span(), messages::BACKEND_NOT_A_NAME);
-            return None;
-        }
+    let (found, place) = if let Ok(text) = input.parse::<LitStr>() {
+        (text.value(), text.span())
+    } else if let Ok(name) = input.call(Ident::parse_any) {
+        (name.unraw().to_string(), name.span())
+    } else {
+        errors.at(input.span(), messages::BACKEND_NOT_A_NAME);
+        return None;
     };
     let known = BACKENDS.iter().find(|(name, _)| *name == found);
     if let Some((_, variant)) = known {
@@ -127,8 +124,8 @@ fn backend(input: ParseStream<'_>, errors: &mut Errors) -> Option<Ident> {
 
 fn grace(input: ParseStream<'_>, errors: &mut Errors) -> Option<Expr> {
     match input.parse::<Expr>() {
-        Ok(Expr::Lit(literal)) if !matches!(literal.lit, Lit::Verbatim(_)) => {
-            errors.on(literal, messages::GRACE_NOT_A_DURATION);
+        Ok(grace) if matches!(args::ungrouped(&grace), Expr::Lit(_)) => {
+            errors.on(grace, messages::GRACE_NOT_A_DURATION);
             None
         }
         Ok(grace) => Some(grace),

@@ -17,6 +17,8 @@ pub(crate) struct Errors {
     list: Vec<syn::Error>,
     /// What an editor completes unknown words from.
     choices: TokenStream,
+    /// Mistakes that the compiler finds in the user's own code, in words as good as ours.
+    left: usize,
 }
 
 impl Errors {
@@ -66,9 +68,28 @@ impl Errors {
         self.list.push(error);
     }
 
+    /// Notes a mistake that the compiler reports in any case: a second text would only repeat it.
+    pub(crate) fn leave_to_the_compiler(&mut self) {
+        self.left += 1;
+    }
+
     /// Counts the mistakes so far; a rule applied between two equal counts found nothing.
     pub(crate) fn count(&self) -> usize {
+        self.list.len() + self.left
+    }
+
+    /// How many mistakes are ours to report.
+    pub(crate) fn reported(&self) -> usize {
         self.list.len()
+    }
+
+    /// Takes out one of those that were reported since there were `reported`, for another place. It still counts.
+    pub(crate) fn take_since(&mut self, reported: usize) -> Option<syn::Error> {
+        if self.list.len() <= reported {
+            return None;
+        }
+        self.left += 1;
+        self.list.pop()
     }
 
     /// Turns every mistake into a `compile_error!` at its place.

@@ -7,7 +7,7 @@ use syn::parse::{ParseStream, Parser};
 use syn::{Attribute, Expr, Ident, Lit, LitInt, Token};
 
 use crate::errors::Errors;
-use crate::{hygiene, messages, roles};
+use crate::{args, hygiene, messages, roles};
 
 /// What the marker says.
 pub(crate) struct Period {
@@ -70,6 +70,10 @@ pub(crate) fn read(marker: &Attribute, errors: &mut Errors) -> Option<Period> {
     let parsed = (|input: ParseStream<'_>| {
         let length: Expr = input.parse()?;
         let mut missed = Missed::default();
+        if matches!(length, Expr::Assign(_)) {
+            // Whatever follows: the period comes first.
+            input.parse::<TokenStream>()?;
+        }
         if !input.is_empty() {
             input.parse::<Token![,]>()?;
             if !input.is_empty() {
@@ -121,11 +125,15 @@ fn duration(length: &Expr, errors: &mut Errors) -> TokenStream {
     if let Some(place) = receiver_in(length.to_token_stream()) {
         errors.at(place, messages::EVERY_WITH_SELF);
     }
-    match length {
+    match args::ungrouped(length) {
         Expr::Lit(literal) => match &literal.lit {
             Lit::Int(number) => return number_of_units(number, errors),
             _ => errors.on(length, messages::EVERY_NOT_A_PERIOD),
         },
+        // The compiler knows no numbers with a unit.
+        other if has_a_unit(other.to_token_stream()) => {
+            errors.on(length, messages::EVERY_NOT_A_PERIOD);
+        }
         Expr::Path(path) if path.path.is_ident("missed") => {
             errors.on(length, messages::EVERY_WITHOUT_PERIOD);
         }
@@ -155,6 +163,18 @@ fn number_of_units(number: &LitInt, errors: &mut Errors) -> TokenStream {
     quote_spanned!(hygiene::blamed_on(number.span())=>
         __rt::core::time::Duration::from_nanos(#nanos)
     )
+}
+
+/// Whether there is a number with a unit among other things.
+fn has_a_unit(tokens: TokenStream) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Literal(literal) => match Lit::new(literal) {
+            Lit::Int(number) => UNITS.iter().any(|(name, _)| *name == number.suffix()),
+            _ => false,
+        },
+        TokenTree::Group(group) => has_a_unit(group.stream()),
+        _ => false,
+    })
 }
 
 /// Where `self` is named, which there is none of.

@@ -288,6 +288,9 @@ fn expand_actor(args: TokenStream2, item: TokenStream2) -> TokenStream2 {
         Some(mut raw) => {
             let actor = model(options, &mut raw, &mut errors);
             let mut block = expand::allowed_in_block();
+            if check::is_refused_by_the_compiler(&raw.self_ty) {
+                block.extend(expand::left_out());
+            }
             block.extend(raw.to_user_tokens());
             (block, actor.map(|actor| expand::actor(&actor)))
         }
@@ -310,7 +313,7 @@ fn model(options: Options, raw: &mut RawImpl, errors: &mut Errors) -> Option<Act
         .collect();
 
     let before = errors.count();
-    check::no_lifetime_parameters(&raw.generics, errors);
+    check::no_lifetime_parameters(&raw.generics, &raw.self_ty, errors);
     check::has_a_name(&raw.self_ty, errors);
     let is_sound = errors.count() == before;
 
@@ -331,8 +334,9 @@ fn model(options: Options, raw: &mut RawImpl, errors: &mut Errors) -> Option<Act
     for (item, role) in raw.items.iter().zip(roles) {
         add_method(item, role, &mut actor, errors);
     }
-    check::does_something(&actor, errors);
+    check::does_something(&actor, &raw.items, errors);
     check::concurrent_is_used(&actor, errors);
+    check::trait_has_a_name_of_its_own(&mut actor, errors);
     check::trait_has_calls(&actor, errors);
     let before = errors.count();
     check::implements_what_it_has(&actor, errors);
@@ -340,7 +344,13 @@ fn model(options: Options, raw: &mut RawImpl, errors: &mut Errors) -> Option<Act
         // The compiler would miss the same messages once more.
         actor.options.implements = None;
     }
-    is_sound.then_some(actor)
+    if !is_sound {
+        let untold = actor.refused.into_iter();
+        let untold = untold.filter_map(|message| message.answer.err().flatten());
+        untold.for_each(|error| errors.push(error));
+        return None;
+    }
+    Some(actor)
 }
 
 /// Whether a method is a message, by its marker or, without one, by its visibility.
@@ -389,9 +399,12 @@ fn add_method(item: &RawItem, role: Role, actor: &mut ActorDef, errors: &mut Err
 
 fn add_message(method: &Method<'_>, actor: &mut ActorDef, errors: &mut Errors) {
     let before = errors.count();
-    check::message_call(method, errors);
-    let is_callable = errors.count() == before;
+    check::message_name(method, errors);
+    let is_nameable = errors.count() == before;
     check::message_handler(method, errors);
+    let (counted, reported) = (errors.count(), errors.reported());
+    check::message_reply(method, errors);
+    let has_reply = errors.count() == counted;
     let is_sound = errors.count() == before;
     actor.has_keys |= method.keys().next().is_some();
 
@@ -400,8 +413,13 @@ fn add_message(method: &Method<'_>, actor: &mut ActorDef, errors: &mut Errors) {
     }
     if is_sound {
         actor.messages.push(method.to_message(&actor.ty));
-    } else if is_callable {
-        actor.refused.push(method.to_refused(&actor.ty));
+    } else if is_nameable {
+        let answer = if has_reply {
+            Ok(method.answer(&actor.ty))
+        } else {
+            Err(errors.take_since(reported))
+        };
+        actor.refused.push(method.to_refused(answer));
     }
 }
 

@@ -17,17 +17,20 @@ pub(crate) const ON_TYPE: &str =
 pub(crate) const ON_OTHER_ITEM: &str = "`#[actor]` goes on an inherent `impl` block";
 pub(crate) const TRAIT_IMPL: &str =
     "`#[actor]` needs an inherent `impl` block; a trait impl cannot define messages";
-pub(crate) const UNSAFE_IMPL: &str = "an actor `impl` cannot be `unsafe`";
 pub(crate) const LIFETIME_PARAMETER: &str =
     "an actor owns its state and must be `'static`; lifetime parameters are not supported";
 pub(crate) const UNNAMED_TYPE: &str =
     "`#[actor]` needs a named type here, such as `Counter` or `Cache<K>`";
+pub(crate) const PRIMITIVE_TYPE: &str =
+    "an actor is a type of this crate: put the primitive into one, as in `struct Counter(u64);`";
 pub(crate) const NO_MESSAGES: &str = "this actor has no messages: mark methods `pub` or \
      `#[message]` to make them callable through `Addr`";
 
 // The options of `#[actor(..)]`, and of the attributes of functions.
 
 pub(crate) const OPTION_NAME_EXPECTED: &str = "expected the name of an option";
+pub(crate) const OPTION_END_EXPECTED: &str =
+    "the value of this option ends here: expected a comma, or the end of the options";
 pub(crate) const MAILBOX_TEXTS: CountTexts = CountTexts {
     zero: "a mailbox needs room for at least one message",
     not_a_number: "`mailbox` takes a number of messages, a `usize` constant, or `unbounded`",
@@ -48,6 +51,8 @@ pub(crate) const CONCURRENT_UNUSED: &str = "`concurrent` bounds the messages tha
      side, but no message of this actor is marked `#[message(concurrent)]`";
 pub(crate) const TRAIT_NOT_A_NAME: &str = "`trait` takes the name of the trait that is to be \
      declared, such as `trait = CounterApi` or `trait = pub(crate) CounterApi`";
+pub(crate) const TRAIT_NAMED_LIKE_THE_ACTOR: &str = "the trait is declared beside the actor and \
+     needs a name of its own, such as `trait = CounterApi`";
 pub(crate) const IMPLEMENTS_NOT_A_TRAIT: &str = "`implements` takes a trait that another actor \
      declares, such as `implements = Speaker`, or `implements = Speaker(speak, hush)` if it has not \
      all of the messages";
@@ -174,8 +179,8 @@ pub(crate) fn marker_outside(marker: &str) -> String {
     format!("`#[{marker}]` is only meaningful on a method inside an `#[actor] impl` block")
 }
 
-pub(crate) const EVERY_WITHOUT_PERIOD: &str = "`#[every(..)]` needs a period: write \
-     `#[every(100ms)]` or `#[every(Duration::from_secs(5))]`";
+pub(crate) const EVERY_WITHOUT_PERIOD: &str = "`#[every(..)]` begins with a period: \
+     write `#[every(100ms)]` or `#[every(Duration::from_secs(5))]`";
 pub(crate) const EVERY_NOT_A_PERIOD: &str =
     "a period is a number with a unit, such as `100ms`, or an expression of type `Duration`";
 pub(crate) const EVERY_TOO_LONG: &str = "this period is longer than 584 years";
@@ -235,6 +240,8 @@ pub(crate) fn reserved_name(name: &str) -> String {
 pub(crate) const BORROWED_PARAMETER: &str = "message parameters must be owned";
 pub(crate) const HELP_CONTEXT_IS_MUT: &str =
     "\n  = help: the actor context is taken as `&mut Ctx<Self>`";
+pub(crate) const HIDDEN_LIFETIME: &str = "a message owns its data, and this type borrows: write \
+     its lifetime out as `'static`, or take an owned type";
 pub(crate) const CONTEXT_BY_VALUE: &str = "the actor context is taken as `&mut Ctx<Self>`";
 pub(crate) const CONTEXT_TWICE: &str = "a message takes the actor context at most once";
 pub(crate) const REPLY_TWICE: &str = "a message has at most one `Reply<_>` parameter";
@@ -242,7 +249,6 @@ pub(crate) const IMPL_TRAIT_PARAMETER: &str =
     "`impl Trait` parameters are not supported in messages: name a concrete type";
 pub(crate) const HELP_INTO: &str =
     "\n  = help: a parameter `#[into] name: T` lets the call take any `impl Into<T>`";
-pub(crate) const INFERRED_PARAMETER: &str = "the type of a message parameter cannot be `_`";
 pub(crate) const SELF_IN_TYPE_MACRO: &str =
     "`Self` inside a type macro cannot be resolved here: name the actor type";
 pub(crate) const RAW_POINTER: &str = "raw pointers cannot cross shards; mark the method \
@@ -279,7 +285,6 @@ pub(crate) const BORROWED_REPLY: &str =
     "a reply leaves the actor, so it cannot borrow from it: return an owned value";
 pub(crate) const IMPL_TRAIT_REPLY: &str = "`impl Trait` cannot be a reply: name a concrete type";
 pub(crate) const NEVER_REPLY: &str = "a message must return";
-pub(crate) const INFERRED_REPLY: &str = "the reply type of a message cannot be `_`";
 pub(crate) const REPLY_AND_RETURN: &str =
     "a method with a `Reply<_>` parameter answers through it and must return `()`";
 pub(crate) const RESULT_WITHOUT_TYPE: &str =
@@ -295,16 +300,25 @@ pub(crate) const HOOK_CONTEXT_TWICE: &str = "a lifecycle hook takes the actor co
 pub(crate) const STOPPING_RETURNS: &str =
     "a `stopping` hook returns nothing: the actor stops whatever happens in it";
 
+/// An `error` hook, and `a` every other one.
+fn a_hook(event: &str) -> String {
+    let article = if event == "error" { "an" } else { "a" };
+    format!("{article} `{event}` hook")
+}
+
 pub(crate) fn hook_parameter(event: &str) -> String {
-    format!("a `{event}` hook takes no parameters besides `&mut Ctx<Self>`")
+    let hook = a_hook(event);
+    format!("{hook} takes no parameters besides `&mut Ctx<Self>`")
 }
 
 pub(crate) fn hook_news(event: &str, told: &str) -> String {
-    format!("a `{event}` hook takes one `{told}`, and `&mut Ctx<Self>` if it likes")
+    let hook = a_hook(event);
+    format!("{hook} takes one `{told}`, and `&mut Ctx<Self>` if it likes")
 }
 
 pub(crate) fn hook_returns(event: &str) -> String {
-    format!("a `{event}` hook returns nothing: to fail, call `ctx.fail(..)`")
+    let hook = a_hook(event);
+    format!("{hook} returns nothing: to fail, call `ctx.fail(..)`")
 }
 
 pub(crate) fn duplicate_event(event: &str, first: &str) -> String {

@@ -7,8 +7,8 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
 use syn::ext::IdentExt;
 use syn::{
-    Attribute, FnArg, Generics, Ident, Pat, PatType, Receiver, ReceiverKind, ReturnType, Signature,
-    Type, Visibility,
+    Attribute, FnArg, Generics, Ident, Lifetime, Pat, PatType, Receiver, ReceiverKind, ReturnType,
+    Signature, Type, Visibility,
 };
 
 use crate::args::Options;
@@ -158,7 +158,8 @@ pub(crate) struct RefusedMessage {
     pub(crate) vis: Visibility,
     pub(crate) name: Ident,
     pub(crate) arguments: usize,
-    pub(crate) answer: Answer,
+    /// If the mistake is not in the reply: what the caller gets back. Otherwise the mistake, if it is ours to report.
+    pub(crate) answer: Result<Answer, Option<syn::Error>>,
 }
 
 /// A method as the user wrote it.
@@ -272,6 +273,12 @@ impl<'a> Method<'a> {
         self.params.iter().filter_map(|param| param.key)
     }
 
+    /// Whether a lifetime is one of the method's own. Another one is unknown, or belongs to the block, and is a mistake there.
+    pub(crate) fn knows(&self, lifetime: &Lifetime) -> bool {
+        let mut declared = self.sig.generics.lifetimes();
+        lifetime.ident == "_" || declared.any(|parameter| parameter.lifetime == *lifetime)
+    }
+
     fn owned_attrs(&self) -> Vec<Attribute> {
         self.attrs.iter().map(|attr| (*attr).clone()).collect()
     }
@@ -361,8 +368,8 @@ impl<'a> Method<'a> {
         }
     }
 
-    /// What is left of a message whose name and reply are in order.
-    pub(crate) fn to_refused(&self, actor: &Type) -> RefusedMessage {
+    /// What is left of a message whose name is in order.
+    pub(crate) fn to_refused(&self, answer: Result<Answer, Option<syn::Error>>) -> RefusedMessage {
         let arguments = self.params.iter().map(|param| match param.kind {
             ParamKind::Argument => 1,
             ParamKind::Batch(item) => BatchItem::of(item).arguments.len(),
@@ -373,7 +380,7 @@ impl<'a> Method<'a> {
             vis: self.vis.clone(),
             name: self.sig.ident.clone(),
             arguments: arguments.sum(),
-            answer: self.answer(actor),
+            answer,
         }
     }
 

@@ -143,7 +143,8 @@ fn parse_impl(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Option
     if !is_impl(input, errors)? {
         return Ok(None);
     }
-    let unsafety: Option<Token![unsafe]> = input.parse()?;
+    // A mistake that the compiler has reported before the attribute was asked.
+    input.parse::<Option<Token![unsafe]>>()?;
     input.parse::<Token![impl]>()?;
     let mut generics: Generics = if has_generics(input) {
         input.parse()?
@@ -161,10 +162,6 @@ fn parse_impl(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Option
     let Some(body) = input.step(|cursor| Ok(braces(*cursor)))? else {
         return Err(input.error("expected the methods of the actor in braces"));
     };
-    if let Some(unsafety) = unsafety {
-        errors.at(unsafety.span, messages::UNSAFE_IMPL);
-        return Ok(None);
-    }
 
     let mut inner = TokenStream::new();
     let mut items = Vec::new();
@@ -271,7 +268,8 @@ fn parse_item(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<RawIte
                 input.advance_to(&ahead);
                 is_past_head = true;
             }
-            Err(error) => errors.push(error),
+            // The compiler, who reads the same tokens, has said why.
+            Err(_) => errors.leave_to_the_compiler(),
         }
     }
     if is_past_head {

@@ -11,7 +11,7 @@ use syn::{Attribute, Expr, ExprLit, FnArg, Ident, Lit, Meta, PatType, Path, Rece
 
 use crate::every::{self, Period};
 
-use crate::args::Options;
+use crate::args::{self, Options};
 use crate::attrs;
 use crate::errors::Errors;
 use crate::parse::RawItem;
@@ -146,6 +146,14 @@ pub(crate) fn take(item: &mut RawItem, options: &Options, errors: &mut Errors) -
         }
     }
     role
+}
+
+/// Whether an attribute is almost a marker.
+pub(crate) fn has_misspelt_marker(item: &RawItem) -> bool {
+    item.attrs.iter().any(|raw| {
+        let name = last_name(raw.attr.path());
+        !MARKERS.contains(&name.as_str()) && hygiene::nearest(&name, MARKERS).is_some()
+    })
 }
 
 /// Takes the markers of a method's parameters.
@@ -323,7 +331,7 @@ fn batch_max(value: Option<&Expr>, errors: &mut Errors) -> usize {
     let Some(value) = value else {
         return BATCH_MAX;
     };
-    let number = match value {
+    let number = match args::ungrouped(value) {
         Expr::Lit(ExprLit {
             lit: Lit::Int(number),
             ..

@@ -57,6 +57,38 @@ pub(crate) fn is_self(ty: &Type) -> bool {
     matches!(bare(ty), Type::Path(path) if path.qself.is_none() && path.path.is_ident("Self"))
 }
 
+/// Whether this is one of the types that the language names.
+pub(crate) fn is_primitive(ty: &Type) -> bool {
+    const NAMES: &[&str] = &[
+        "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "str", "u8",
+        "u16", "u32", "u64", "u128", "usize",
+    ];
+    matches!(bare(ty), Type::Path(path) if path.qself.is_none()
+        && path.path.get_ident().is_some_and(|name| NAMES.iter().any(|known| name == known)))
+}
+
+/// Whether values of this type have no size, as far as spelling tells, so that none can be passed.
+pub(crate) fn is_unsized(ty: &Type) -> bool {
+    match bare(ty) {
+        Type::Slice(_) | Type::TraitObject(_) => true,
+        Type::Path(path) => path.qself.is_none() && path.path.is_ident("str"),
+        _ => false,
+    }
+}
+
+/// Whether this is `Cow<str>` or a guard, with the lifetime left out that it has.
+pub(crate) fn hides_a_lifetime(ty: &Type) -> bool {
+    const NAMES: &[&str] = &["Cow", "MutexGuard", "RwLockReadGuard", "RwLockWriteGuard"];
+    let Some(segment) = last_segment(ty) else {
+        return false;
+    };
+    let PathArguments::AngleBracketed(arguments) = &segment.arguments else {
+        return false;
+    };
+    let is_lifetime = |argument: &GenericArgument| matches!(argument, GenericArgument::Lifetime(_));
+    NAMES.iter().any(|name| segment.ident == name) && !arguments.args.iter().any(is_lifetime)
+}
+
 /// The only type argument of a path, `T` in `Reply<T>`.
 pub(crate) fn only_argument(segment: &PathSegment) -> Option<&Type> {
     let PathArguments::AngleBracketed(AngleBracketedGenericArguments { args, .. }) =
@@ -137,8 +169,11 @@ pub(crate) enum Obstacle {
     /// A reference that is not `'static`.
     Reference(Box<TypeReference>),
     Lifetime(Lifetime),
+    /// A type whose lifetime is left out.
+    HiddenLifetime(Box<Type>),
     ImplTrait(TokenStream),
-    Infer(Span),
+    /// The compiler says that no signature has it.
+    Infer,
     Never(TokenStream),
     /// `Self` where it cannot be replaced, inside the tokens of a macro.
     SelfInMacro(TokenStream),
@@ -182,13 +217,17 @@ impl VisitMut for Search {
             Type::ImplTrait(found) => self
                 .found
                 .push(Obstacle::ImplTrait(found.to_token_stream())),
-            Type::Infer(found) => self
-                .found
-                .push(Obstacle::Infer(found.underscore_token.span)),
+            Type::Infer(_) => self.found.push(Obstacle::Infer),
             Type::Never(found) if self.binders == 0 => {
                 self.found.push(Obstacle::Never(found.to_token_stream()));
             }
-            ty => visit_mut::visit_type_mut(self, ty),
+            ty => {
+                if self.binders == 0 && hides_a_lifetime(ty) {
+                    self.found
+                        .push(Obstacle::HiddenLifetime(Box::new(ty.clone())));
+                }
+                visit_mut::visit_type_mut(self, ty);
+            }
         }
     }
 
@@ -272,6 +311,12 @@ impl NameSelf<'_> {
         ty
     }
 
+    pub(crate) fn in_path(&mut self, path: &Path) -> Path {
+        let mut path = path.clone();
+        self.visit_path_mut(&mut path);
+        path
+    }
+
     pub(crate) fn in_generics(&mut self, generics: &Generics) -> Generics {
         let mut generics = generics.clone();
         self.visit_generics_mut(&mut generics);
@@ -315,6 +360,13 @@ impl VisitMut for NameSelf<'_> {
                 if let Some(segment) = path.segments.first() {
                     *ty = self.actor_at(segment.ident.span());
                 }
+            }
+            // Where the user allows needless parentheses the lint would find them in the copies.
+            Type::Paren(paren)
+                if !matches!(*paren.elem, Type::TraitObject(_) | Type::ImplTrait(_)) =>
+            {
+                *ty = (*paren.elem).clone();
+                self.visit_type_mut(ty);
             }
             ty => visit_mut::visit_type_mut(self, ty),
         }

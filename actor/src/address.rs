@@ -44,6 +44,9 @@ use crate::way::Way;
 /// ```
 pub struct Addr<A: Actor, P: Port<Actor = A> = Remote<A>> {
     client: A::Client<P>,
+    /// The last field of a type decides whether its size is known. Of this one it always is, so that an address of what is
+    /// no actor is that one mistake, and not a type without a size besides.
+    _sized: (),
 }
 
 /// A handle for the actor's own shard: `!Send`, and takes `#[message(local)]` calls too.
@@ -55,6 +58,7 @@ impl<A: Actor, P: Port<Actor = A>> Addr<A, P> {
     pub(crate) fn from_port(port: P) -> Self {
         Self {
             client: A::Client::from_port(port),
+            _sized: (),
         }
     }
 }

@@ -72,7 +72,7 @@ mod given {
     pub use ::std::process::ExitCode;
 
     pub use crate::address::Remote;
-    pub use crate::call::{DynCall, DynCallOf, message_fits};
+    pub use crate::call::{DynCall, DynCallOf, is_enough, message_fits};
     pub use crate::life::{Concurrent, ReadingPhase, Share, overlap};
 }
 
@@ -111,6 +111,10 @@ impl<T> Cross<T> {
         self.0.get()
     }
 }
+
+/// A message field that stays on its shard: the type itself, in a place that no lint takes for the user's. The field of a
+/// message is as visible as the actor, and its type may be private.
+pub type Near<T> = T;
 
 /// The reply of a message, proved to be `Send` in the same way.
 pub type CrossReply<R> = Cross<Reply<R>>;

@@ -11,6 +11,7 @@ use syn::{Ident, Visibility};
 
 use super::Names;
 use crate::model::{ActorDef, Answer, Argument, Message};
+use crate::types::NameSelf;
 use crate::{attrs, hygiene};
 
 /// The declaration of the trait that `trait = ..` asks for.
@@ -45,7 +46,15 @@ pub(super) fn declared(actor: &ActorDef, krate: &TokenStream) -> Option<TokenStr
         #cfg
         #[doc = #doc]
         #[diagnostic::on_unimplemented(note = #note)]
-        #[allow(private_bounds, private_interfaces, unreachable_pub, clippy::all, clippy::pedantic)]
+        #[allow(
+            deprecated,
+            non_snake_case,
+            private_bounds,
+            private_interfaces,
+            unreachable_pub,
+            clippy::all,
+            clippy::pedantic,
+        )]
         #vis trait #name #parameters #bounds {
             #(#methods)*
         }
@@ -71,7 +80,8 @@ pub(super) fn implemented(actor: &ActorDef, names: &Names) -> TokenStream {
             Some(listed) => listed.contains(&message.name),
         };
         let members: Vec<&Message> = actor.calls_of_trait().filter(is_member).collect();
-        implementation(actor, names, &implements.path.to_token_stream(), &members)
+        let path = NameSelf { actor: &actor.ty }.in_path(&implements.path);
+        implementation(actor, names, &path.to_token_stream(), &members)
     });
     quote_spanned!(hygiene::generated()=> #declared #foreign)
 }

@@ -26,7 +26,7 @@ pub(super) fn expand(actor: &ActorDef, names: &Names) -> TokenStream {
     let refused = actor
         .refused
         .iter()
-        .map(|message| refused_call(message, actor, names));
+        .filter_map(|message| refused_call(message, actor, names));
     let methods = actor
         .messages
         .iter()
@@ -310,24 +310,33 @@ fn proof(constructor: &str, value: TokenStream, place: Place) -> TokenStream {
 ///
 /// It exists so that the rest of the program is still typed: one mistake gives one text, not one
 /// more at every place that calls the message. It takes anything, because what is wrong with the
-/// message may be the type of a parameter.
-fn refused_call(message: &RefusedMessage, actor: &ActorDef, names: &Names) -> TokenStream {
+/// message may be the type of a parameter. If it is the reply, the mistake is reported where the
+/// type of the call stands: the compiler has no further questions to what such a call returns.
+fn refused_call(message: &RefusedMessage, actor: &ActorDef, names: &Names) -> Option<TokenStream> {
     let RefusedMessage { vis, name, .. } = message;
     let attrs = attrs::for_the_call(&message.attrs);
     let types: Vec<Ident> = (0..message.arguments)
         .map(|position| format_ident!("__A{position}", span = hygiene::generated()))
         .collect();
-    let mode = mode(&message.answer);
-    let blamed = hygiene::blamed_on(message.answer.place.first);
-    let owner = &names.message;
-    let (_, arguments, _) = actor.generics.split_for_impl();
-    let returned = quote_spanned! {blamed=>
-        __Call<__P, #mode, (), __rt::Unmade<#owner #arguments>>
+    let returned = match &message.answer {
+        Ok(answer) => {
+            let mode = mode(answer);
+            let blamed = hygiene::blamed_on(answer.place.first);
+            let owner = &names.message;
+            let (_, arguments, _) = actor.generics.split_for_impl();
+            quote_spanned! {blamed=>
+                __Call<__P, #mode, (), __rt::Unmade<#owner #arguments>>
+            }
+        }
+        Err(mistake) => {
+            let mistake = mistake.as_ref()?.to_compile_error();
+            quote_spanned!(hygiene::generated()=> [(); #mistake])
+        }
     };
-    quote_spanned! {hygiene::generated()=>
+    Some(quote_spanned! {hygiene::generated()=>
         #attrs
         #vis fn #name<#(#types),*>(&self, #(_: #types),*) -> #returned {
             loop {}
         }
-    }
+    })
 }

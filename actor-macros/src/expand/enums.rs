@@ -51,6 +51,8 @@ fn variant(message: &Message) -> TokenStream {
         let ty = &argument.ty;
         if argument.is_proved {
             quote_spanned!(hygiene::generated()=> __rt::Cross<#ty>,)
+        } else if message.is_local {
+            quote_spanned!(hygiene::generated()=> __rt::Near<#ty>,)
         } else {
             quote_spanned!(hygiene::generated()=> #ty,)
         }

@@ -70,21 +70,30 @@ impl Names {
 
 /// Goes before the user's block: lints that ask for what the rules for messages forbid.
 ///
-/// A message is owned, is called through a reference to the actor, is no `const fn`, and may be
-/// asynchronous for its caller's sake; its future is never `Send`, and need not be. What it returns is
-/// an answer, whether it is waited for or not.
+/// A message is owned, however big it is, and boxed if its mailbox is to stay small. It is called
+/// through a reference to the actor and takes the context as `&mut`, whatever it does with them, is
+/// no `const fn`, and may be asynchronous for its caller's sake; its future is never `Send`, and
+/// need not be. What it returns is an answer, whether it is waited for or not.
 pub(crate) fn allowed_in_block() -> TokenStream {
     quote_spanned! {hygiene::generated()=>
         #[allow(
+            clippy::boxed_local,
             clippy::future_not_send,
+            clippy::large_types_passed_by_value,
             clippy::missing_const_for_fn,
             clippy::must_use_candidate,
+            clippy::needless_pass_by_ref_mut,
             clippy::needless_pass_by_value,
             clippy::trivially_copy_pass_by_ref,
             clippy::unused_async,
             clippy::unused_self,
         )]
     }
+}
+
+/// Goes before a block that cannot compile, and of which was said why.
+pub(crate) fn left_out() -> TokenStream {
+    quote_spanned!(hygiene::generated()=> #[cfg(any())])
 }
 
 /// Expands everything that follows the user's block.
@@ -94,6 +103,7 @@ pub(crate) fn actor(actor: &ActorDef) -> TokenStream {
     let enums = enums::expand(actor, &names);
     let carried = carried::expand(actor, &names);
     let size = size::expand(actor);
+    let enough = size::numbers_are_enough(actor);
     let client = client::expand(actor, &names);
     let implementation = implementation(actor, &names);
     let (krate, short) = (krate(actor), short(actor));
@@ -102,12 +112,15 @@ pub(crate) fn actor(actor: &ActorDef) -> TokenStream {
     });
     let declared = api::declared(actor, &krate);
     let implemented = api::implemented(actor, &names);
+    let twice_named = (actor.options.api.is_some() || actor.options.implements.is_some())
+        .then(|| quote_spanned!(hygiene::generated()=> #[allow(clippy::same_name_method)]));
     // Generated code repeats the user's names at the user's places: a method is a call too, and an arm
     // calls it although it is deprecated. The list is short because a crate that forbids one of these
     // lints cannot use the attribute; what has no place of the user's is not linted anyway.
     quote_spanned! {hygiene::generated()=>
         #declared
         #cfg
+        #twice_named
         #[doc(hidden)]
         #[allow(
             dead_code,
@@ -128,6 +141,7 @@ pub(crate) fn actor(actor: &ActorDef) -> TokenStream {
             #uses
             #implementation
             #implemented
+            #enough
         };
     }
 }

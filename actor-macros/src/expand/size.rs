@@ -6,10 +6,14 @@
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote_spanned;
+use syn::Expr;
 use syn::ext::IdentExt;
 
+use crate::args::{self, Room};
+use crate::attrs;
+use crate::hygiene::{self, Place};
+use crate::messages::{CONCURRENT_TEXTS, MAILBOX_TEXTS};
 use crate::model::{ActorDef, Message};
-use crate::{attrs, hygiene};
 
 /// The limit, and the comparisons that need no parameters of the actor.
 pub(super) fn expand(actor: &ActorDef) -> Option<TokenStream> {
@@ -27,6 +31,40 @@ pub(super) fn expand(actor: &ActorDef) -> Option<TokenStream> {
         const __MAX_MESSAGE: __rt::usize = #limit;
         #(#comparisons)*
     })
+}
+
+/// Whether the numbers that the user gave by name are enough for anything to happen; those that are spelled out were
+/// looked at. An actor with parameters is asked when it begins to be one.
+pub(super) fn numbers_are_enough(actor: &ActorDef) -> TokenStream {
+    if is_generic(actor) {
+        return TokenStream::new();
+    }
+    let ty = &actor.ty;
+    let room = match &actor.options.mailbox {
+        Some(Room::Number(number)) => Some(number),
+        _ => None,
+    };
+    let room = room.map(|number| {
+        let constant = quote_spanned!(hygiene::generated()=> <#ty as __rt::Actor>::MAILBOX);
+        is_enough(number, &constant, MAILBOX_TEXTS.zero)
+    });
+    let readers = actor.options.concurrent.as_ref().map(|number| {
+        let constant = quote_spanned!(hygiene::generated()=> <#ty as __rt::Concurrent>::CONCURRENT);
+        is_enough(number, &constant, CONCURRENT_TEXTS.zero)
+    });
+    quote_spanned!(hygiene::generated()=> #room #readers)
+}
+
+fn is_enough(number: &Expr, constant: &TokenStream, text: &str) -> Option<TokenStream> {
+    if let Expr::Lit(_) = args::ungrouped(number) {
+        return None;
+    }
+    let place = Place::of(number);
+    let check = place.call(
+        place.runtime_path(&["is_enough"]),
+        quote_spanned!(hygiene::generated()=> #constant, #text),
+    );
+    Some(quote_spanned!(hygiene::generated()=> const _: () = #check;))
 }
 
 /// The comparison for the message of a generic actor: made for every set of parameters that a

@@ -1,7 +1,10 @@
 #[allow(
+    clippy::boxed_local,
     clippy::future_not_send,
+    clippy::large_types_passed_by_value,
     clippy::missing_const_for_fn,
     clippy::must_use_candidate,
+    clippy::needless_pass_by_ref_mut,
     clippy::needless_pass_by_value,
     clippy::trivially_copy_pass_by_ref,
     clippy::unused_async,
@@ -44,7 +47,7 @@ const _: () = {
     }
     pub enum __CounterLocalMsg {
         __Shared(__CounterMsg),
-        tag(Rc<str>, __Reply<usize>),
+        tag(__rt::Near<Rc<str>>, __Reply<usize>),
     }
     #[automatically_derived]
     impl __rt::From<__CounterMsg> for __CounterLocalMsg {

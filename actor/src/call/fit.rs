@@ -70,6 +70,16 @@ impl Text {
     }
 }
 
+/// Stops the compiler if a mailbox has no room, or if none of the concurrent messages may run: what was sent would wait
+/// for ever.
+///
+/// # Panics
+/// In a constant, which makes it a compile error at the number.
+#[track_caller]
+pub const fn is_enough(number: usize, text: &str) {
+    assert!(number > 0, "{}", text);
+}
+
 #[cfg(test)]
 mod tests {
     use super::Text;

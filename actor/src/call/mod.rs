@@ -20,7 +20,7 @@ use greenroom_runtime::time::Instant;
 
 pub use self::ask::Ask;
 pub use self::erased::{DynCall, DynCallOf};
-pub use self::fit::message_fits;
+pub use self::fit::{is_enough, message_fits};
 pub use self::send::Tell;
 pub(crate) use self::send::Unsent;
 pub(crate) use self::term::Allowance;

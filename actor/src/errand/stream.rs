@@ -184,6 +184,7 @@ impl<A: Actor> Way for Compose<A> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<A: Actor> SameShard for Compose<A> {
     fn itself(self) -> Self {
         self
@@ -192,6 +193,7 @@ impl<A: Actor> SameShard for Compose<A> {
 
 impl<A: Actor, Args: 'static> Suits<Compose<A>> for Args {}
 
+#[diagnostic::do_not_recommend]
 impl<A: Actor> Aimed for Compose<A> {}
 
 impl<A: Actor> Clone for Compose<A> {

@@ -206,12 +206,14 @@ impl<A: Actor> Way for Every<A> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<A: Actor> SameShard for After<A> {
     fn itself(self) -> Self {
         self
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<A: Actor> SameShard for Every<A> {
     fn itself(self) -> Self {
         self
@@ -220,8 +222,10 @@ impl<A: Actor> SameShard for Every<A> {
 
 impl<A: Actor, Args: 'static> Suits<After<A>> for Args {}
 
+#[diagnostic::do_not_recommend]
 impl<A: Actor> Aimed for After<A> {}
 
+#[diagnostic::do_not_recommend]
 impl<A: Actor> Aimed for Every<A> {}
 
 impl<A: Actor, Args: Clone + 'static> Suits<Every<A>> for Args {

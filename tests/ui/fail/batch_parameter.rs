@@ -16,6 +16,11 @@ impl Journal {
     }
 
     #[message(batch)]
+    pub fn borrows(&mut self, lines: &Batch<String>) {
+        let _ = lines;
+    }
+
+    #[message(batch)]
     pub fn more(&mut self, lines: Batch<String>, urgent: u8) {
         let _ = (lines, urgent);
     }

@@ -28,6 +28,12 @@ impl Clock {
 
     #[every(self.period)]
     fn of_the_state(&self) {}
+
+    #[every(-3s)]
+    fn before_now(&self) {}
+
+    #[every(2 * 3s)]
+    fn computed(&self) {}
 }
 
 fn main() {}

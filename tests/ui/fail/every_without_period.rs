@@ -12,6 +12,9 @@ impl Clock {
     #[every()]
     fn two(&self) {}
 
+    #[every(missed = skip, 5s)]
+    fn in_another_order(&self) {}
+
     #[every(missed = burst)]
     fn three(&self) {}
 }
