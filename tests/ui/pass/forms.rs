@@ -1,0 +1,63 @@
+//! Forms that are seldom written, a module each: in one program, as building one costs more than the forms do.
+
+#[path = "../forms/all_options.rs"]
+mod all_options;
+#[path = "../forms/associated_items.rs"]
+mod associated_items;
+#[path = "../forms/bounds.rs"]
+mod bounds;
+#[path = "../forms/bounds_async.rs"]
+mod bounds_async;
+#[path = "../forms/cfg_everywhere.rs"]
+mod cfg_everywhere;
+#[path = "../forms/documented.rs"]
+mod documented;
+#[path = "../forms/expected_lints.rs"]
+mod expected_lints;
+#[path = "../forms/generic_traits_of_calls.rs"]
+mod generic_traits_of_calls;
+#[path = "../forms/generics_of_each_kind.rs"]
+mod generics_of_each_kind;
+#[path = "../forms/kinds_of_results.rs"]
+mod kinds_of_results;
+#[path = "../forms/kinds_of_types.rs"]
+mod kinds_of_types;
+#[path = "../forms/macro_fragments.rs"]
+mod macro_fragments;
+#[path = "../forms/macro_items.rs"]
+mod macro_items;
+#[path = "../forms/names_of_actors.rs"]
+mod names_of_actors;
+#[path = "../forms/names_of_messages.rs"]
+mod names_of_messages;
+#[path = "../forms/other_attributes.rs"]
+mod other_attributes;
+#[path = "../forms/patterns_of_each_kind.rs"]
+mod patterns_of_each_kind;
+#[path = "../forms/private_types.rs"]
+mod private_types;
+#[path = "../forms/self_in_types.rs"]
+mod self_in_types;
+
+fn main() -> Result<(), greenroom::Error> {
+    all_options::main()?;
+    associated_items::main()?;
+    bounds::main()?;
+    bounds_async::main()?;
+    cfg_everywhere::main()?;
+    documented::main();
+    expected_lints::main()?;
+    generic_traits_of_calls::main()?;
+    generics_of_each_kind::main()?;
+    kinds_of_results::main()?;
+    kinds_of_types::main()?;
+    macro_fragments::main()?;
+    macro_items::main()?;
+    names_of_actors::main();
+    names_of_messages::main()?;
+    other_attributes::main();
+    patterns_of_each_kind::main()?;
+    private_types::main()?;
+    self_in_types::main()?;
+    Ok(())
+}
