@@ -323,10 +323,11 @@ fn overflow(input: ParseStream<'_>, errors: &mut Errors) -> Option<Overflow> {
 }
 
 fn actor_name(input: ParseStream<'_>, errors: &mut Errors) -> Option<String> {
+    let start = input.span();
     match input.parse::<LitStr>() {
         Ok(name) if name.value().is_empty() => errors.on(name, messages::NAME_EMPTY),
         Ok(name) => return Some(name.value()),
-        Err(_) => errors.at(input.span(), messages::NAME_NOT_A_STRING),
+        Err(_) => errors.at(start, messages::NAME_NOT_A_STRING),
     }
     None
 }

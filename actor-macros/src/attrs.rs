@@ -4,16 +4,20 @@
 //! the variant, the arm and the call alike. What a reader of the call wants to know, its
 //! documentation and deprecation, goes to the call as well. Every other attribute may have a
 //! meaning for the handler (`#[inline]`, `#[instrument]`, ..) and stays where it was written.
+//!
+//! Generated code repeats the types of signatures, at their places, so a lint that is allowed or
+//! expected there is allowed in all of it: whatever it finds, it finds in the user's own code too.
 
 use std::borrow::Borrow;
 
-use proc_macro2::{Spacing, TokenStream, TokenTree};
+use proc_macro2::{Group, Ident, Spacing, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::parse::Parser;
 use syn::{Attribute, Meta, Path};
 
 const FOR_EVERY_PART: &[&str] = &["cfg"];
-const FOR_THE_CALL: &[&str] = &["cfg", "doc", "deprecated", "allow"];
+const FOR_THE_CALL: &[&str] = &["cfg", "doc", "deprecated"];
+const LINTS: &[&str] = &["allow", "expect"];
 
 /// What decides whether a method exists.
 pub(crate) fn for_every_part(attrs: &[impl Borrow<Attribute>]) -> TokenStream {
@@ -52,6 +56,24 @@ fn conditions(meta: TokenStream) -> Vec<TokenStream> {
         }
         _ => Vec::new(),
     }
+}
+
+/// The lints that find nothing in the user's code. An expectation is fulfilled there, if it is.
+pub(crate) fn lints(attrs: &[impl Borrow<Attribute>]) -> TokenStream {
+    allowing(filtered(attrs, LINTS))
+}
+
+fn allowing(tokens: TokenStream) -> TokenStream {
+    let allow = |token| match token {
+        TokenTree::Ident(name) if name == "expect" => Ident::new("allow", name.span()).into(),
+        TokenTree::Group(group) => {
+            let mut inside = Group::new(group.delimiter(), allowing(group.stream()));
+            inside.set_span(group.span());
+            inside.into()
+        }
+        token => token,
+    };
+    tokens.into_iter().map(allow).collect()
 }
 
 /// Whether one of the attributes is a `cfg`, also behind `cfg_attr`.
@@ -198,6 +220,20 @@ mod tests {
             quote!(#[cfg(not(all(any(not(a), any(not(b), c)), any(not(a), d))))]),
         );
         assert_eq!(absent(quote!(#[doc = "x"] #[cfg_attr(a, inline)])), None);
+    }
+
+    #[test]
+    fn lints_are_allowed_wherever_they_are_allowed_or_expected() {
+        let attrs = quote! {
+            #[allow(a, reason = "expect")] #[expect(b)] #[inline] #[warn(c)]
+            #[cfg_attr(unix, cold, expect(clippy::expect_used), cfg_attr(test, allow(d)))]
+        };
+        let attrs = Attribute::parse_outer.parse2(attrs).expect("attributes");
+        let allowed = quote! {
+            #[allow(a, reason = "expect")] #[allow(b)]
+            #[cfg_attr(unix, allow(clippy::expect_used), cfg_attr(test, allow(d)))]
+        };
+        assert_eq!(lints(&attrs).to_string(), allowed.to_string());
     }
 
     #[test]

@@ -104,12 +104,13 @@ fn options(tokens: TokenStream, errors: &mut Errors) -> Options {
 
 /// A name, also as a string: it is written so in the environment.
 fn backend(input: ParseStream<'_>, errors: &mut Errors) -> Option<Ident> {
+    let start = input.span();
     let (found, place) = if let Ok(text) = input.parse::<LitStr>() {
         (text.value(), text.span())
     } else if let Ok(name) = input.call(Ident::parse_any) {
         (name.unraw().to_string(), name.span())
     } else {
-        errors.at(input.span(), messages::BACKEND_NOT_A_NAME);
+        errors.at(start, messages::BACKEND_NOT_A_NAME);
         return None;
     };
     let known = BACKENDS.iter().find(|(name, _)| *name == found);

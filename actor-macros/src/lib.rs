@@ -322,6 +322,7 @@ fn model(options: Options, raw: &mut RawImpl, errors: &mut Errors) -> Option<Act
     let mut actor = ActorDef {
         options,
         cfg: attrs::for_every_part(&raw.attrs),
+        lints: attrs::lints(&raw.attrs),
         generics: types::outliving(NameSelf { actor: &ty }.in_generics(&raw.generics)),
         ty,
         name,
@@ -407,6 +408,7 @@ fn add_message(method: &Method<'_>, actor: &mut ActorDef, errors: &mut Errors) {
     let has_reply = errors.count() == counted;
     let is_sound = errors.count() == before;
     actor.has_keys |= method.keys().next().is_some();
+    actor.lints.extend(attrs::lints(&method.attrs));
 
     if is_defined_twice(method, actor) {
         return;

@@ -24,6 +24,8 @@ pub(crate) struct ActorDef {
     pub(crate) options: Options,
     /// `cfg` attributes of the whole block.
     pub(crate) cfg: TokenStream,
+    /// What allows the lints that the block or one of its messages allows.
+    pub(crate) lints: TokenStream,
     pub(crate) generics: Generics,
     pub(crate) ty: Type,
     /// The last segment of the type, without `r#`.

@@ -17,7 +17,7 @@ use crate::{attrs, hygiene};
 /// The declaration of the trait that `trait = ..` asks for.
 pub(super) fn declared(actor: &ActorDef, krate: &TokenStream) -> Option<TokenStream> {
     let api = actor.options.api.as_ref()?;
-    let cfg = &actor.cfg;
+    let (cfg, lints) = (&actor.cfg, &actor.lints);
     let name = &api.name;
     let vis = match &api.vis {
         Some(vis) => vis.to_token_stream(),
@@ -44,6 +44,7 @@ pub(super) fn declared(actor: &ActorDef, krate: &TokenStream) -> Option<TokenStr
     ));
     Some(quote_spanned! {hygiene::generated()=>
         #cfg
+        #lints
         #[doc = #doc]
         #[diagnostic::on_unimplemented(note = #note)]
         #[allow(

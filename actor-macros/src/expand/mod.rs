@@ -99,7 +99,7 @@ pub(crate) fn left_out() -> TokenStream {
 /// Expands everything that follows the user's block.
 pub(crate) fn actor(actor: &ActorDef) -> TokenStream {
     let names = Names::of(actor);
-    let cfg = &actor.cfg;
+    let (cfg, lints) = (&actor.cfg, &actor.lints);
     let enums = enums::expand(actor, &names);
     let carried = carried::expand(actor, &names);
     let size = size::expand(actor);
@@ -120,6 +120,7 @@ pub(crate) fn actor(actor: &ActorDef) -> TokenStream {
     quote_spanned! {hygiene::generated()=>
         #declared
         #cfg
+        #lints
         #twice_named
         #[doc(hidden)]
         #[allow(

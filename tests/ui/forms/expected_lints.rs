@@ -1,7 +1,7 @@
 //! Lints that are allowed or expected on methods are neither doubled nor missed.
 
 #![allow(dead_code)]
-#![deny(warnings)]
+#![deny(warnings, unused_qualifications, single_use_lifetimes)]
 
 use greenroom::prelude::*;
 
@@ -120,6 +120,40 @@ impl Inner {
 
     pub fn Xx(&self) {}
 }
+
+/// Generated code repeats these types, and the lints with them.
+struct Types;
+
+#[actor(trait = TypesApi)]
+impl Types {
+    #[allow(unused_qualifications, unused_braces, single_use_lifetimes)]
+    pub fn allowed(&self, a: std::option::Option<u8>, b: [u8; { 2 }], c: for<'a> fn(&'a u8)) {
+        let _ = (a, b, c);
+    }
+
+    #[expect(unused_qualifications, unused_braces, single_use_lifetimes)]
+    #[message(concurrent)]
+    pub async fn expected(
+        &self,
+        a: std::option::Option<u8>,
+        b: [u8; { 2 }],
+        c: for<'a> fn(&'a u8),
+    ) {
+        let _ = (a, b, c);
+    }
+}
+
+#[expect(unused_qualifications)]
+#[actor]
+#[allow(unused_braces, single_use_lifetimes)]
+impl InTheBlock {
+    pub fn get(&self, b: [u8; { 2 }], c: for<'a> fn(&'a u8)) -> std::result::Result<u8, ()> {
+        let _ = (b, c);
+        Ok(1)
+    }
+}
+
+struct InTheBlock;
 
 pub(crate) fn main() -> Result<(), greenroom::Error> {
     let system = System::start(1)?;
