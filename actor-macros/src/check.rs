@@ -31,6 +31,17 @@ pub(crate) fn no_lifetime_parameters(generics: &Generics, ty: &Type, errors: &mu
     }
 }
 
+/// Generated code has parameters beside those of the block.
+pub(crate) fn parameters_have_free_names(generics: &Generics, errors: &mut Errors) {
+    let types = generics.type_params().map(|parameter| &parameter.ident);
+    let constants = generics.const_params().map(|parameter| &parameter.ident);
+    for name in types.chain(constants) {
+        if name.unraw().to_string().starts_with("__") {
+            errors.on(name, messages::DUNDER_NAME);
+        }
+    }
+}
+
 /// The generated types are named after the actor.
 pub(crate) fn has_a_name(ty: &Type, errors: &mut Errors) {
     if types::is_primitive(ty) {

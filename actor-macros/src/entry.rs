@@ -233,7 +233,7 @@ fn wrapped(entry: Entry, options: &Options, function: &Function) -> TokenStream 
         #test
         #(#attrs)*
         #vis fn #name() #returned {
-            #[allow(clippy::unused_async)]
+            #[allow(clippy::single_call_fn, clippy::unused_async)]
             #sig #body
             #discarded #run #end
         }

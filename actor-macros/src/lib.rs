@@ -314,6 +314,7 @@ fn model(options: Options, raw: &mut RawImpl, errors: &mut Errors) -> Option<Act
 
     let before = errors.count();
     check::no_lifetime_parameters(&raw.generics, &raw.self_ty, errors);
+    check::parameters_have_free_names(&raw.generics, errors);
     check::has_a_name(&raw.self_ty, errors);
     let is_sound = errors.count() == before;
 

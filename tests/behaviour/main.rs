@@ -13,6 +13,7 @@ mod cycles;
 mod deadlines;
 mod depths;
 mod entry;
+mod entry_forms;
 mod errands;
 mod errors;
 mod exclusive;

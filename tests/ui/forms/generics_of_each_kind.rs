@@ -16,11 +16,10 @@ impl<P: Send + Clone + 'static, T: 'static> P0<P, T> {
 }
 
 type P0<A, B> = P<A, B>;
-#[allow(non_camel_case_types)]
-struct L<__P0, __L0, I>(PhantomData<(__P0, __L0, I)>);
+struct L<P1, L1, I>(PhantomData<(P1, L1, I)>);
 
 #[actor]
-impl<__P0: 'static, __L0: 'static, I: 'static> L<__P0, __L0, I> {
+impl<P1: 'static, L1: 'static, I: 'static> L<P1, L1, I> {
     pub fn x(&self, #[into] a: String, #[into] b: String) -> String {
         a + &b
     }

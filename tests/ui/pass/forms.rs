@@ -4,12 +4,16 @@
 mod all_options;
 #[path = "../forms/associated_items.rs"]
 mod associated_items;
+#[path = "../forms/blocks_of_a_pair.rs"]
+mod blocks_of_a_pair;
 #[path = "../forms/bounds.rs"]
 mod bounds;
 #[path = "../forms/bounds_async.rs"]
 mod bounds_async;
 #[path = "../forms/cfg_everywhere.rs"]
 mod cfg_everywhere;
+#[path = "../forms/constants.rs"]
+mod constants;
 #[path = "../forms/documented.rs"]
 mod documented;
 #[path = "../forms/expected_lints.rs"]
@@ -42,9 +46,11 @@ mod self_in_types;
 fn main() -> Result<(), greenroom::Error> {
     all_options::main()?;
     associated_items::main()?;
+    blocks_of_a_pair::main()?;
     bounds::main()?;
     bounds_async::main()?;
     cfg_everywhere::main()?;
+    constants::main();
     documented::main();
     expected_lints::main()?;
     generic_traits_of_calls::main()?;
