@@ -189,21 +189,22 @@ fn wrapped(entry: Entry, options: &Options, function: &Function) -> TokenStream 
         body,
     } = function;
     let name = &sig.ident;
-    let krate = match &options.krate {
-        Some(path) => path.to_token_stream(),
-        None => quote_spanned!(hygiene::generated()=> ::greenroom),
+    // Imported, so that a crate which is not there is missed once.
+    let import = match &options.krate {
+        Some(path) => quote_spanned!(hygiene::generated()=> use #path::__rt;),
+        None => quote_spanned!(hygiene::generated()=> use ::greenroom::__rt;),
     };
     let output = match &sig.output {
         ReturnType::Type(_, ty) if !types::is_unit(ty) => Some(ty),
         _ => None,
     };
     let place = output.map_or_else(Place::nowhere, Place::of);
-    let builder = builder(entry, options, &krate);
+    let builder = builder(entry, options);
     let grace = match &options.grace {
         Some(grace) => grace.to_token_stream(),
         None => {
             let seconds: u64 = if entry == Entry::Main { 10 } else { 1 };
-            quote_spanned!(hygiene::generated()=> #krate::__rt::core::time::Duration::from_secs(#seconds))
+            quote_spanned!(hygiene::generated()=> __rt::core::time::Duration::from_secs(#seconds))
         }
     };
     let called = if sig.inputs.is_empty() {
@@ -214,7 +215,7 @@ fn wrapped(entry: Entry, options: &Options, function: &Function) -> TokenStream 
     // A type that is no outcome is reported where the user wrote it.
     let run = {
         let function = Ident::new(entry.name(), hygiene::generated());
-        let path = quote_spanned!(hygiene::generated()=> #krate::__rt::entry::#function);
+        let path = quote_spanned!(hygiene::generated()=> __rt::entry::#function);
         let path = hygiene::moved_to(place.first, path);
         place.call(
             path,
@@ -224,15 +225,16 @@ fn wrapped(entry: Entry, options: &Options, function: &Function) -> TokenStream 
     // `#[should_panic]` wants a test that returns nothing; any other value is reported as a code.
     let is_reported = entry == Entry::Main || output.is_some();
     let returned =
-        is_reported.then(|| quote_spanned!(hygiene::generated()=> -> #krate::__rt::ExitCode));
+        is_reported.then(|| quote_spanned!(hygiene::generated()=> -> ::std::process::ExitCode));
     let discarded = (!is_reported).then(|| quote_spanned!(hygiene::generated()=> let _ =));
     let end = (!is_reported).then(|| quote_spanned!(hygiene::generated()=> ;));
     let test = (entry == Entry::Test)
-        .then(|| quote_spanned!(hygiene::generated()=> #[#krate::__rt::core::prelude::v1::test]));
+        .then(|| quote_spanned!(hygiene::generated()=> #[::core::prelude::v1::test]));
     quote_spanned! {hygiene::generated()=>
         #test
         #(#attrs)*
         #vis fn #name() #returned {
+            #import
             #[allow(clippy::single_call_fn, clippy::unused_async)]
             #sig #body
             #discarded #run #end
@@ -240,8 +242,8 @@ fn wrapped(entry: Entry, options: &Options, function: &Function) -> TokenStream 
     }
 }
 
-fn builder(entry: Entry, options: &Options, krate: &TokenStream) -> TokenStream {
-    let mut builder = quote_spanned!(hygiene::generated()=> #krate::System::builder());
+fn builder(entry: Entry, options: &Options) -> TokenStream {
+    let mut builder = quote_spanned!(hygiene::generated()=> __rt::entry::System::builder());
     match (&options.shards, entry) {
         (Some(shards), _) => {
             builder.extend(quote_spanned!(hygiene::generated()=> .shards(#shards)));
@@ -255,7 +257,7 @@ fn builder(entry: Entry, options: &Options, krate: &TokenStream) -> TokenStream 
     }
     if let Some(backend) = &options.backend {
         builder.extend(quote_spanned! {hygiene::generated()=>
-            .runtime(|runtime| runtime.backend(#krate::runtime::Backend::#backend))
+            .runtime(|runtime| runtime.backend(__rt::entry::Backend::#backend))
         });
     }
     builder

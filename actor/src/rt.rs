@@ -45,7 +45,10 @@ pub fn unexpected() -> ! {
 
 /// What runs the functions under `#[greenroom::main]` and `#[greenroom::test]`.
 pub mod entry {
+    pub use greenroom_runtime::Backend;
+
     pub use crate::entry::{main, test};
+    pub use crate::system::System;
 }
 
 /// What generated code names for each message: shorter to print, to resolve and to read. Names that start like this are
@@ -69,7 +72,6 @@ mod given {
     pub use ::core::primitive::{bool, str, u64, usize};
     pub use ::core::result::Result;
     pub use ::std::boxed::Box as Boxed;
-    pub use ::std::process::ExitCode;
 
     pub use crate::address::Remote;
     pub use crate::call::{DynCall, DynCallOf, is_enough, message_fits};
