@@ -26,27 +26,19 @@ pub(super) fn declared(actor: &ActorDef, krate: &TokenStream) -> Option<TokenStr
     let (parameters, _, bounds) = actor.generics.split_for_impl();
     let methods = actor.calls_of_trait().map(|message| {
         let attrs = attrs::for_the_call(&message.attrs);
-        let doc = is_undocumented(message).then(|| {
-            // One more warning than the one at the method would be too many.
-            let doc = Literal::string(&format!("The call of `{}`.", message.name.unraw()));
-            quote_spanned!(hygiene::generated()=> #[doc = #doc])
-        });
+        let doc = undocumented(message);
         let signature = signature(message, &message.name, krate);
         quote_spanned!(hygiene::generated()=> #attrs #doc #signature;)
     });
+    // No `#[diagnostic::on_unimplemented]`: a module without the implicit prelude does not know it.
     let doc = Literal::string(&format!(
         "The calls of `{}`, whoever answers them: `*addr` of an actor, or a stand-in.",
         actor.name
-    ));
-    let note = Literal::string(&format!(
-        "of an address, `*addr` implements `{}`, and not `addr` itself",
-        name.unraw()
     ));
     Some(quote_spanned! {hygiene::generated()=>
         #cfg
         #lints
         #[doc = #doc]
-        #[diagnostic::on_unimplemented(note = #note)]
         #[allow(
             deprecated,
             non_snake_case,
@@ -60,6 +52,17 @@ pub(super) fn declared(actor: &ActorDef, krate: &TokenStream) -> Option<TokenStr
             #(#methods)*
         }
     })
+}
+
+/// What is said about a message of which nothing is: a private method needs no documentation, its call in a public trait
+/// does, and a public one was warned of already.
+fn undocumented(message: &Message) -> Option<TokenStream> {
+    let is_doc = |attr: &syn::Attribute| attr.path().is_ident("doc");
+    if message.attrs.iter().any(is_doc) {
+        return None;
+    }
+    let doc = Literal::string(&format!("The message `{}`.", message.name.unraw()));
+    Some(quote_spanned!(hygiene::generated()=> #[doc = #doc]))
 }
 
 /// The implementations of the declared trait and of the one that `implements = ..` names.
@@ -115,10 +118,6 @@ fn implementation(
             #(#methods)*
         }
     }
-}
-
-fn is_undocumented(message: &Message) -> bool {
-    !message.attrs.iter().any(|attr| attr.path().is_ident("doc"))
 }
 
 /// `greenroom` is where the names of the crate are, seen from where the signature stands.
