@@ -273,7 +273,7 @@ fn every_method_of_a_trait_of_calls_is_documented() {
     let is_text = |token: &&TokenTree| matches!(token, TokenTree::Literal(_));
     let texts = rest.iter().filter(is_text).map(ToString::to_string);
     let texts = texts.collect::<Vec<_>>();
-    for expected in ["\"The call of `buy`.\"", "\" Sells. \""] {
+    for expected in ["\"The message `buy`.\"", "\" Sells. \""] {
         assert!(texts.iter().any(|text| text == expected), "{texts:?}");
     }
     assert!(
