@@ -287,7 +287,7 @@ fn expand_actor(args: TokenStream2, item: TokenStream2) -> TokenStream2 {
         None => (item, None),
         Some(mut raw) => {
             let actor = model(options, &mut raw, &mut errors);
-            let mut block = expand::allowed_in_block();
+            let mut block = expand::allowed_in_block(&raw);
             if check::is_refused_by_the_compiler(&raw.self_ty) {
                 block.extend(expand::left_out());
             }

@@ -127,6 +127,19 @@ pub(crate) fn is_spelled_crossing(ty: &Type) -> bool {
     }
 }
 
+/// Whether the spelling says that values of a type are a few words at most.
+pub(crate) fn is_spelled_small(ty: &Type) -> bool {
+    match bare(ty) {
+        Type::Reference(_) => true,
+        Type::Path(TypePath {
+            qself: None, path, ..
+        }) => path
+            .get_ident()
+            .is_some_and(|ident| CROSSING.iter().any(|name| ident == name)),
+        _ => false,
+    }
+}
+
 fn is_path_crossing(path: &Path) -> bool {
     let mut segments = path.segments.iter();
     let (Some(PathSegment { ident, arguments }), None) = (segments.next(), segments.next()) else {

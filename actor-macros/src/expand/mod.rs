@@ -30,10 +30,13 @@ mod timers;
 
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
+use syn::{FnArg, ReceiverKind, Signature, Type};
 
 use crate::args::{Overflow, Room};
 use crate::hygiene::{self, Place};
 use crate::model::ActorDef;
+use crate::parse::RawImpl;
+use crate::types;
 
 /// The names of the generated types.
 ///
@@ -73,19 +76,41 @@ impl Names {
 /// A message is owned, however big it is, and boxed if its mailbox is to stay small. It is called
 /// through a reference to the actor and takes the context as `&mut`, whatever it does with them, is
 /// no `const fn`, and may be asynchronous for its caller's sake; its future is never `Send`, and
-/// need not be. What it returns is an answer, whether it is waited for or not.
-pub(crate) fn allowed_in_block() -> TokenStream {
+/// need not be. What it returns is an answer, whether it is waited for or not. What no method of the
+/// block can be reported for is left out.
+pub(crate) fn allowed_in_block(raw: &RawImpl) -> TokenStream {
+    let is_any = |test: &dyn Fn(&Signature) -> bool| {
+        let mut methods = raw.items.iter().filter_map(|item| item.method.as_ref());
+        methods.any(|method| test(&method.sig))
+    };
+    let takes = |sig: &Signature, test: fn(&Type) -> bool| {
+        sig.inputs.iter().any(|input| match input {
+            FnArg::Typed(typed) => test(&typed.ty),
+            FnArg::Receiver(_) => false,
+        })
+    };
+    let boxed = is_any(&|sig| takes(sig, |ty| types::is_spelled(ty, "Box")))
+        .then(|| quote_spanned!(hygiene::generated()=> clippy::boxed_local,));
+    let large = is_any(&|sig| takes(sig, |ty| !types::is_spelled_small(ty)))
+        .then(|| quote_spanned!(hygiene::generated()=> clippy::large_types_passed_by_value,));
+    let looks = is_any(&|sig| {
+        let receiver = sig.receiver().map(|receiver| &receiver.kind);
+        receiver.is_some_and(|kind| !matches!(kind, ReceiverKind::Reference(_, _, Some(_))))
+    })
+    .then(|| quote_spanned!(hygiene::generated()=> clippy::trivially_copy_pass_by_ref,));
+    let waits = is_any(&|sig| sig.asyncness.is_some()).then(
+        || quote_spanned!(hygiene::generated()=> clippy::future_not_send, clippy::unused_async,),
+    );
     quote_spanned! {hygiene::generated()=>
         #[allow(
-            clippy::boxed_local,
-            clippy::future_not_send,
-            clippy::large_types_passed_by_value,
+            #boxed
+            #large
+            #waits
             clippy::missing_const_for_fn,
             clippy::must_use_candidate,
             clippy::needless_pass_by_ref_mut,
             clippy::needless_pass_by_value,
-            clippy::trivially_copy_pass_by_ref,
-            clippy::unused_async,
+            #looks
             clippy::unused_self,
         )]
     }

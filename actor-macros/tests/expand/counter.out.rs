@@ -1,13 +1,12 @@
 #[allow(
-    clippy::boxed_local,
-    clippy::future_not_send,
     clippy::large_types_passed_by_value,
+    clippy::future_not_send,
+    clippy::unused_async,
     clippy::missing_const_for_fn,
     clippy::must_use_candidate,
     clippy::needless_pass_by_ref_mut,
     clippy::needless_pass_by_value,
     clippy::trivially_copy_pass_by_ref,
-    clippy::unused_async,
     clippy::unused_self
 )]
 impl Counter {
