@@ -57,14 +57,23 @@ pub(crate) fn is_self(ty: &Type) -> bool {
     matches!(bare(ty), Type::Path(path) if path.qself.is_none() && path.path.is_ident("Self"))
 }
 
+/// Types that the language names.
+const PRIMITIVES: &[&str] = &[
+    "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "str", "u8", "u16",
+    "u32", "u64", "u128", "usize",
+];
+
 /// Whether this is one of the types that the language names.
 pub(crate) fn is_primitive(ty: &Type) -> bool {
-    const NAMES: &[&str] = &[
-        "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "str", "u8",
-        "u16", "u32", "u64", "u128", "usize",
-    ];
-    matches!(bare(ty), Type::Path(path) if path.qself.is_none()
-        && path.path.get_ident().is_some_and(|name| NAMES.iter().any(|known| name == known)))
+    match bare(ty) {
+        Type::Path(path) if path.qself.is_none() => is_named(&path.path, PRIMITIVES),
+        _ => false,
+    }
+}
+
+fn is_named(path: &Path, names: &[&str]) -> bool {
+    path.get_ident()
+        .is_some_and(|ident| names.iter().any(|name| ident == name))
 }
 
 /// Whether values of this type have no size, as far as spelling tells, so that none can be passed.
@@ -76,9 +85,11 @@ pub(crate) fn is_unsized(ty: &Type) -> bool {
     }
 }
 
-/// Whether this is `Cow<str>` or a guard, with the lifetime left out that it has.
+/// Whether this is `Cow<str>` or a guard, with the lifetime left out that it has. A type of the user's may be called `Cow`
+/// too, so what is behind it has to be what one borrows.
 pub(crate) fn hides_a_lifetime(ty: &Type) -> bool {
-    const NAMES: &[&str] = &["Cow", "MutexGuard", "RwLockReadGuard", "RwLockWriteGuard"];
+    const GUARDS: &[&str] = &["MutexGuard", "RwLockReadGuard", "RwLockWriteGuard"];
+    const BORROWED: &[&str] = &["Path", "OsStr", "CStr"];
     let Some(segment) = last_segment(ty) else {
         return false;
     };
@@ -86,7 +97,10 @@ pub(crate) fn hides_a_lifetime(ty: &Type) -> bool {
         return false;
     };
     let is_lifetime = |argument: &GenericArgument| matches!(argument, GenericArgument::Lifetime(_));
-    NAMES.iter().any(|name| segment.ident == name) && !arguments.args.iter().any(is_lifetime)
+    let is_borrowed = |ty| is_unsized(ty) || BORROWED.iter().any(|name| is_spelled(ty, name));
+    let is_cow = segment.ident == "Cow" && only_argument(segment).is_some_and(is_borrowed);
+    (is_cow || GUARDS.iter().any(|name| segment.ident == name))
+        && !arguments.args.iter().any(is_lifetime)
 }
 
 /// The only type argument of a path, `T` in `Reply<T>`.
@@ -101,12 +115,6 @@ pub(crate) fn only_argument(segment: &PathSegment) -> Option<&Type> {
         _ => None,
     }
 }
-
-/// Types that may cross shards, whoever reads their names.
-const CROSSING: &[&str] = &[
-    "String", "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "str",
-    "u8", "u16", "u32", "u64", "u128", "usize",
-];
 
 /// Types that may cross shards if what is in them may.
 const CROSSING_WITH: &[&str] = &["Box", "Option", "Result", "Vec"];
@@ -129,35 +137,23 @@ pub(crate) fn is_spelled_crossing(ty: &Type) -> bool {
 
 /// Whether the spelling says that values of a type are a few words at most.
 pub(crate) fn is_spelled_small(ty: &Type) -> bool {
-    match bare(ty) {
-        Type::Reference(_) => true,
-        Type::Path(TypePath {
-            qself: None, path, ..
-        }) => path
-            .get_ident()
-            .is_some_and(|ident| CROSSING.iter().any(|name| ident == name)),
-        _ => false,
-    }
+    matches!(bare(ty), Type::Reference(_)) || is_primitive(ty) || is_spelled(ty, "String")
 }
 
 fn is_path_crossing(path: &Path) -> bool {
-    let mut segments = path.segments.iter();
-    let (Some(PathSegment { ident, arguments }), None) = (segments.next(), segments.next()) else {
+    let Some(segment) = path.segments.last().filter(|_| path.segments.len() == 1) else {
         return false;
     };
-    let is_one_of =
-        |names: &[&str]| path.leading_colon.is_none() && names.iter().any(|name| ident == name);
-    match arguments {
-        PathArguments::None => is_one_of(CROSSING),
-        PathArguments::AngleBracketed(AngleBracketedGenericArguments { args, .. }) => {
-            is_one_of(CROSSING_WITH)
-                && args.iter().all(|argument| match argument {
-                    GenericArgument::Type(ty) => is_spelled_crossing(ty),
-                    _ => false,
-                })
-        }
-        PathArguments::Parenthesized(_) => false,
-    }
+    let PathArguments::AngleBracketed(arguments) = &segment.arguments else {
+        return is_named(path, PRIMITIVES) || is_named(path, &["String"]);
+    };
+    let crosses = |argument: &GenericArgument| match argument {
+        GenericArgument::Type(ty) => is_spelled_crossing(ty),
+        _ => false,
+    };
+    path.leading_colon.is_none()
+        && CROSSING_WITH.iter().any(|name| segment.ident == name)
+        && arguments.args.iter().all(crosses)
 }
 
 /// Adds to the bounds that every type parameter is `'static`.

@@ -243,7 +243,7 @@ fn implementation(actor: &ActorDef, names: &Names) -> TokenStream {
             type Msg = #message #arguments;
             type LocalMsg = #local_message #arguments;
             type Client<__P: __rt::Way<Actor = Self>> = #client<__P>;
-            const NAME: __rt::Name = #name;
+            const NAME: &'static __rt::str = #name;
             #mailbox
             #overflow
             #dispatch

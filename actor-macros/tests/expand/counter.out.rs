@@ -151,7 +151,7 @@ const _: () = {
         type Msg = __CounterMsg;
         type LocalMsg = __CounterLocalMsg;
         type Client<__P: __rt::Way<Actor = Self>> = __CounterClient<__P>;
-        const NAME: __rt::Name = "Counter";
+        const NAME: &'static __rt::str = "Counter";
         const MAILBOX: __rt::usize = 64;
         #[inline]
         fn dispatch_now(

@@ -137,7 +137,7 @@ const _: () = {
         type Msg = __CacheMsg<K, N>;
         type LocalMsg = __CacheMsg<K, N>;
         type Client<__P: __rt::Way<Actor = Self>> = __CacheClient<__P>;
-        const NAME: __rt::Name = "cache";
+        const NAME: &'static __rt::str = "cache";
         #[inline]
         fn dispatch_now(
             &mut self,
