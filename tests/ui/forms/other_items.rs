@@ -64,7 +64,7 @@ fn calls(address: Addr<Mixed>) {
     drop(address.braces());
 }
 
-fn main() {
+pub fn main() {
     let _ = calls;
     assert_eq!(Sized2([1]).0.len(), 1);
     assert_eq!(Mixed::new().borrowed(&"a").count(), 1);

@@ -40,4 +40,4 @@ impl<T: Send + Clone + 'static> Clock<T> {
     fn never(&mut self) {}
 }
 
-fn main() {}
+pub fn main() {}

@@ -51,7 +51,7 @@ impl Unbounded {
     pub fn work(&self) {}
 }
 
-fn main() -> Result<(), greenroom::Error> {
+pub fn main() -> Result<(), greenroom::Error> {
     let system = System::start(1)?;
     system.block_on(async {
         let waits = system.spawn_on(0, || Waits).await?;

@@ -47,7 +47,7 @@ impl<const N: usize> Cache<N> {
 
 const LIMIT: usize = 100;
 
-fn main() -> Result<(), greenroom::Error> {
+pub fn main() -> Result<(), greenroom::Error> {
     let system = System::start(2)?;
     system.block_on(async {
         let store = system.spawn_on(1, Store::default).await?;

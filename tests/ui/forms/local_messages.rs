@@ -48,6 +48,6 @@ async fn calls(store: Addr<Store>, here: Local<Store>) {
     let _: usize = store.len().await.unwrap();
 }
 
-fn main() {
+pub fn main() {
     let _ = calls;
 }

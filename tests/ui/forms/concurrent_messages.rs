@@ -55,7 +55,7 @@ impl Wall {
     pub async fn look(&self) {}
 }
 
-fn main() -> Result<(), greenroom::Error> {
+pub fn main() -> Result<(), greenroom::Error> {
     let system = System::start(2)?;
     system.block_on(async {
         let store = system.spawn_on(1, || Store::<u8, 7> { rows: Rc::new([]) }).await?;

@@ -53,6 +53,6 @@ async fn calls(desk: Addr<Desk>, local: Local<Desk>) {
     let _: () = desk.serve().await.unwrap();
 }
 
-fn main() {
+pub fn main() {
     let _ = calls;
 }

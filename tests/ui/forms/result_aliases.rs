@@ -62,6 +62,6 @@ async fn calls(address: Addr<Fallible>) {
     let _: u8 = address.asked_for().await.unwrap();
 }
 
-fn main() {
+pub fn main() {
     let _ = calls;
 }

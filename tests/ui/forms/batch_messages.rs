@@ -62,7 +62,7 @@ impl<T: Send + 'static> Journal<T> {
     }
 }
 
-fn main() -> Result<(), greenroom::Error> {
+pub fn main() -> Result<(), greenroom::Error> {
     let system = System::start(1)?;
     system.run_on(0, || async {
         let journal = greenroom::spawn(Journal { items: vec![0_u32], calls: 0 });

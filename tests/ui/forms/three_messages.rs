@@ -50,7 +50,7 @@ fn calls(remote: Addr<Counter>, local: Local<Counter>) {
     drop(local.tag(Rc::from("x")));
 }
 
-fn main() {
+pub fn main() {
     let _ = calls;
     assert_eq!(Counter::new().total(), 0);
 }

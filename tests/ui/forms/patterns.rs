@@ -66,6 +66,6 @@ fn calls(address: Addr<Patterns>) {
     drop(address.context_between(1, 2));
 }
 
-fn main() {
+pub fn main() {
     let _ = calls;
 }

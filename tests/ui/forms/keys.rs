@@ -89,7 +89,7 @@ mod api {
 
 use api::TableApi;
 
-fn main() -> Result<(), greenroom::Error> {
+pub fn main() -> Result<(), greenroom::Error> {
     // The method itself knows nothing of keys.
     assert_eq!(Table.cell((2, 3)), 6);
     let system = System::start(2)?;

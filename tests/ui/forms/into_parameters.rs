@@ -47,7 +47,7 @@ fn local(names: Local<Names>) {
     drop(names.share("shared"));
 }
 
-fn main() -> Result<(), greenroom::Error> {
+pub fn main() -> Result<(), greenroom::Error> {
     // The method itself takes what it says.
     assert_eq!(Names::default().push("x".to_owned()), 1);
     let system = System::start(1)?;
