@@ -44,7 +44,7 @@ pub fn answer_flat<A: Actor, R: IsResult>(
     ctx: &Ctx<A>,
     method: &'static str,
 ) {
-    settle(show, reply, value, resident(ctx), method);
+    settle(show, reply, value, ctx.resident(), method);
 }
 
 #[inline]
@@ -52,7 +52,7 @@ fn settle<A: Actor, R: IsResult>(
     show: fn(&R) -> Option<String>,
     reply: Reply<R>,
     value: R,
-    actor: Resident<A>,
+    actor: ResidentId<Mailbox<A>>,
     method: &'static str,
 ) {
     if value.is_failure() {
@@ -67,7 +67,7 @@ fn failed<A: Actor, R: IsResult>(
     show: fn(&R) -> Option<String>,
     reply: Reply<R>,
     value: R,
-    Resident(actor): Resident<A>,
+    actor: ResidentId<Mailbox<A>>,
     method: &'static str,
 ) {
     actor.visit(|mailbox| mailbox.tally().err());
@@ -100,22 +100,10 @@ fn told_error<A: Actor, R: IsResult>(
     }
 }
 
-/// The actor of a handler, which the handler's own future may hold the context of.
-#[derive(Debug)]
-pub struct Resident<A: Actor>(ResidentId<Mailbox<A>>);
-
-impl<A: Actor> Clone for Resident<A> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<A: Actor> Copy for Resident<A> {}
-
-/// The actor of a context.
+/// The actor of a context, for when the handler's own future holds the context.
 #[inline]
-pub fn resident<A: Actor>(ctx: &Ctx<A>) -> Resident<A> {
-    Resident(ctx.resident())
+pub fn resident<A: Actor>(ctx: &Ctx<A>) -> ResidentId<Mailbox<A>> {
+    ctx.resident()
 }
 
 pin_project! {
@@ -169,13 +157,13 @@ pin_project! {
         reply: Option<Reply<F::Output>>,
         settle: Settle<A, F::Output>,
         show: fn(&F::Output) -> Option<String>,
-        actor: Resident<A>,
+        actor: ResidentId<Mailbox<A>>,
         method: &'static str,
     }
 }
 
 /// How it is answered, as a value: a future that asked for [`IsResult`] itself would report what is none once more.
-type Settle<A, R> = fn(fn(&R) -> Option<String>, Reply<R>, R, Resident<A>, &'static str);
+type Settle<A, R> = fn(fn(&R) -> Option<String>, Reply<R>, R, ResidentId<Mailbox<A>>, &'static str);
 
 /// As [`answering`], of a handler that returns a `Result`.
 #[inline]
@@ -183,7 +171,7 @@ pub fn answering_flat<A: Actor, F: Future<Output: IsResult>>(
     show: fn(&F::Output) -> Option<String>,
     reply: Reply<F::Output>,
     handler: F,
-    actor: Resident<A>,
+    actor: ResidentId<Mailbox<A>>,
     method: &'static str,
 ) -> AnsweringFlat<A, F> {
     AnsweringFlat {

@@ -11,8 +11,8 @@ pub use greenroom_runtime::time::MissedTicks;
 pub use crate::actor::{Actor, Overflow};
 pub use crate::address::{FromPort, Port, Refused, SameShard};
 pub use crate::answering::{
-    Answering, AnsweringFlat, OneOf2, OneOf3, OneOf4, OneOf5, OneOf6, OneOf7, OneOf8, Resident,
-    Show, ShowDisplay, ShowNothing, answer, answer_flat, answering, answering_flat, resident,
+    Answering, AnsweringFlat, OneOf2, OneOf3, OneOf4, OneOf5, OneOf6, OneOf7, OneOf8, Show,
+    ShowDisplay, ShowNothing, answer, answer_flat, answering, answering_flat, resident,
 };
 pub use crate::bulk::{
     Replies, SharedAnswer, answer_all, answer_all_flat, gather, gather_answered,
